@@ -82,7 +82,7 @@ DIRS := $(shell find src -type d) inject inject/arch/$(ARCH) elf sweep trace evi
 SRCS := $(filter-out kernel/btf.c kernel/none.c,$(foreach d,$(DIRS),$(wildcard $(d)/*.c)))
 ASMS := $(foreach d,$(DIRS),$(wildcard $(d)/*.S))
 OBJS := $(SRCS:%.c=$(BUILD)/%.o) $(ASMS:%.S=$(BUILD)/%.o) $(UPROBE_OBJS) $(EVIDENCE_OBJS) $(KERNEL_OBJS)
-LIBOBJS = $(filter-out $(BUILD)/src/cli/main.o,$(OBJS)) $(AGENT_IMAGE)
+LIBOBJS = $(filter-out $(BUILD)/src/cli/main.o,$(OBJS)) $(AGENT_IMAGE) $(DEVICE_IMAGE)
 
 UNIT_SRCS := $(wildcard test/unit/test-*.c)
 UNITS := $(UNIT_SRCS:test/unit/%.c=$(BUILD)/test/unit/%)
@@ -96,6 +96,7 @@ help: ## list the targets
 	@echo "  variables: PREFIX DESTDIR CC CFLAGS SAN=1 (sanitizers) FAULT=1 (fault points)"
 
 include python/python.mk
+include device/device.mk
 
 # With fault points only the files that pass one differ: they stand before the ordinary library, whose
 # objects of the same names are then left out by the linker. The ordinary build is made first.

@@ -135,6 +135,21 @@ static void find_loader(const struct module_space *space, struct interpreter *in
 	}
 }
 
+bool interpreter_loader(pid_t pid, const struct maps *maps,
+			uint64_t function[INTERPRETER_ADD_PENDING])
+{
+	struct module_space space = { .pid = pid, .maps = maps };
+	struct interpreter in = { 0 };
+	bool all = true;
+
+	find_loader(&space, &in);
+	for (size_t i = 0; i < INTERPRETER_ADD_PENDING; i++) {
+		function[i] = in.function[i];
+		all &= function[i] != 0;
+	}
+	return all;
+}
+
 static int check(const struct interpreter *in, pid_t pid, struct sb_err *err)
 {
 	const struct module m = { .img = in->img, .bias = in->bias };

@@ -53,6 +53,13 @@ int interpreter_find(pid_t pid, const struct maps *maps, struct interpreter *out
 void interpreter_free(struct interpreter *in);
 
 /*
+ * The first four functions alone, of the C library that a process has mapped, whether there is an
+ * interpreter or not. False: it has none, or one that cannot load libraries.
+ */
+bool interpreter_loader(pid_t pid, const struct maps *maps,
+			uint64_t function[INTERPRETER_ADD_PENDING]);
+
+/*
  * Where the interpreter has what a reader of its frames needs. False: there is none (yet), or it is
  * a free-threaded one, or has not all of the symbols.
  */

@@ -249,6 +249,10 @@ ENTRY_INLINE int32_t async(struct sb_mailbox *mailbox)
 	void *mine, *current;
 	int state;
 
+	if (mailbox->async_op == ENTRY_PLAIN) {
+		run(mailbox, 1);
+		return ENTRY_OK;
+	}
 	if (!CALL(mailbox, int_fn, ENTRY_IS_INITIALIZED)())
 		return mailbox->async_op == ENTRY_ENSURE ? without_interpreter(mailbox) :
 							   ENTRY_NOT_READY;

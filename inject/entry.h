@@ -28,6 +28,7 @@ enum entry_op {
 	ENTRY_ENSURE,	 /* take the GIL, carry out, give it back */
 	ENTRY_HERE,	 /* carry out, if this thread holds the GIL */
 	ENTRY_QUEUE_ANY, /* a pending call for whichever thread is first; since 3.12 */
+	ENTRY_PLAIN,	 /* carry out, without an interpreter */
 };
 
 enum entry_status {

@@ -380,7 +380,8 @@ void space_find_files(struct space *space)
 		link[n > 0 ? n : 0] = '\0';
 		if ((!strncmp(link, "/memfd:sbinject ", 16) ||
 		     !strncmp(link, "/memfd:sbinject-counts ", 23) ||
-		     !strncmp(link, "/memfd:sbinject-agent ", 22)) &&
+		     !strncmp(link, "/memfd:sbinject-agent ", 22) ||
+		     !strncmp(link, "/memfd:sbinject-device ", 23)) &&
 		    space->n_fds < sizeof(space->fds) / sizeof(*space->fds))
 			space->fds[space->n_fds++] = (int)strtol(e->d_name, NULL, 10);
 	}

@@ -105,8 +105,8 @@ static bool refuse_place(struct mailbox *mailbox, enum entry_op op, pid_t tid)
 	if (op == ENTRY_HERE)
 		return false;
 	maps_look_open(&look, mailbox->pid);
-	unfit = in_linker(mailbox, &look) ||
-		(op == ENTRY_ENSURE && !mailbox_thread_fit(mailbox, tid, &look));
+	unfit = in_linker(mailbox, &look) || ((op == ENTRY_ENSURE || op == ENTRY_PLAIN) &&
+					      !mailbox_thread_fit(mailbox, tid, &look));
 	maps_look_close(&look);
 	if (unfit)
 		remote_end(&mailbox->remote);
@@ -414,6 +414,17 @@ static bool main_fits(const struct mailbox *mailbox)
 	return fits;
 }
 
+/* Any thread that sleeps. */
+static void choose_plain(struct mailbox *mailbox, struct tree *tree, uint64_t now)
+{
+	pid_t tid = mailbox_any_fit(mailbox, tree);
+
+	mailbox->retry_ns = now + RETRY_MS * MS;
+	mailbox->n_unfit = 0;
+	if (!tid || !call_async(mailbox, tree, ENTRY_PLAIN, tid, now))
+		mailbox->waits_for = "none of its threads sleeps in a system call";
+}
+
 static void choose(struct mailbox *mailbox, struct tree *tree, const struct sb_mailbox *head,
 		   uint64_t now)
 {
@@ -530,7 +541,9 @@ bool mailbox_step(struct mailbox *mailbox, struct tree *tree, uint64_t now, pid_
 		mailbox->waits_for = "the agent is at work";
 	else if (at_doorbell)
 		call_async(mailbox, tree, ENTRY_HERE, at_doorbell, now);
-	else if (!mailbox->doorbell_only && now >= mailbox->retry_ns)
+	else if (mailbox->plain && now >= mailbox->retry_ns)
+		choose_plain(mailbox, tree, now);
+	else if (!mailbox->plain && !mailbox->doorbell_only && now >= mailbox->retry_ns)
 		choose(mailbox, tree, &head, now);
 	return false;
 }

@@ -50,7 +50,18 @@ static uint64_t find_hole(const struct mailbox *mailbox, uint64_t size)
 
 static uint64_t whole_size(const struct mailbox_setup *setup)
 {
-	return PAGE + ROOM_SIZE + ((setup->agent_size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+	return PAGE + ROOM_SIZE + ((setup->agent_size + PAGE - 1) & ~(uint64_t)(PAGE - 1)) +
+	       setup->extra;
+}
+
+/* For recover: of the space's own. */
+static void announce(struct mailbox *mailbox)
+{
+	if (mailbox->plain)
+		return;
+	space_announce_mailbox(mailbox->space, mailbox->addr, mailbox->size + PAGE);
+	mailbox->space->mailbox_addr = mailbox->code;
+	mailbox->space->mailbox_size = mailbox->size + PAGE;
 }
 
 /* at: where there was a hole before the thread was stopped; to find one takes longer than to map.
@@ -67,7 +78,8 @@ static int map_hole(struct mailbox *mailbox, struct remote *r, uint64_t at, uint
 		if (!at)
 			return err_set(err, SB_ETARGET, "process %d: no room in its memory",
 				       mailbox->pid);
-		space_announce_mailbox(mailbox->space, at + PAGE, size);
+		if (!mailbox->plain)
+			space_announce_mailbox(mailbox->space, at + PAGE, size);
 		code = remote_syscall(r, addr, err, SYS_mmap, at, size,
 				      (uint64_t)(PROT_READ | PROT_WRITE),
 				      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
@@ -90,18 +102,19 @@ static int map_mailbox(struct mailbox *mailbox, struct remote *r, uint64_t at,
 		return -SB_ETARGET;
 	if (addr <= 0)
 		return remote_failed(r, "mmap", addr, err);
-	space_announce_mailbox(mailbox->space, (uint64_t)addr + PAGE, size);
-	mailbox->space->mailbox_addr = (uint64_t)addr;
-	mailbox->space->mailbox_size = size;
+	mailbox->code = (uint64_t)addr;
+	mailbox->addr = (uint64_t)addr + PAGE;
+	mailbox->size = size - PAGE;
+	announce(mailbox);
 	if (fault_point("mailbox-map", mailbox->pid) ||
 	    remote_syscall(r, &code, err, SYS_mprotect, (uint64_t)addr, (uint64_t)PAGE,
 			   (uint64_t)(PROT_READ | PROT_EXEC), 0ul, 0ul, 0ul) < 0)
 		return err_set(err, SB_ETARGET, "fault: mailbox-map");
 	if (code < 0)
 		return remote_failed(r, "mprotect", code, err);
-	mailbox->code = (uint64_t)addr;
-	mailbox->addr = (uint64_t)addr + PAGE;
-	mailbox->size = size - PAGE;
+	if (mailbox->plain && remote_syscall(r, &code, err, SYS_madvise, (uint64_t)addr, size,
+					     (uint64_t)MADV_DONTFORK, 0ul, 0ul, 0ul) < 0)
+		return -SB_ETARGET;
 	return 0;
 }
 
@@ -123,12 +136,14 @@ static int write_mailbox(struct mailbox *mailbox, const struct mailbox_setup *se
 		.slice_ticks = mailbox->space->control->page.lay.tsc_hz / SLICES_A_SECOND,
 		.image_off = ROOM_SIZE,
 		.image_size = (uint32_t)setup->agent_size,
-		.image_name = ROOM_AGENT_NAME,
+		.agent = setup->loaded,
 		.reason = "no file in memory can be made, or it is closed at once", /* until then */
 	};
 	const struct memory *mem = &mailbox->space->mem;
 	int ret = memory_write(mem, mailbox->code, __start_sb_entry, code_size(), err);
 
+	snprintf(head.image_name, sizeof(head.image_name), "%s",
+		 setup->plain ? ROOM_DEVICE_NAME : ROOM_AGENT_NAME);
 	memcpy(head.function, setup->function, sizeof(setup->function));
 	head.function[ENTRY_PENDING] = mailbox->code + code_offset((const void *)entry_pending);
 	/* Through the descriptor, under a name that no library loaded earlier can have. */
@@ -145,9 +160,11 @@ static void unmap_mailbox(struct mailbox *mailbox, struct remote *r)
 {
 	long ret;
 
-	if (mailbox->space->mailbox_addr)
-		remote_syscall(r, &ret, NULL, SYS_munmap, mailbox->space->mailbox_addr,
-			       mailbox->space->mailbox_size, 0ul, 0ul, 0ul, 0ul);
+	if (mailbox->code)
+		remote_syscall(r, &ret, NULL, SYS_munmap, mailbox->code, mailbox->size + PAGE, 0ul,
+			       0ul, 0ul, 0ul);
+	if (mailbox->plain)
+		return;
 	mailbox->space->mailbox_addr = mailbox->space->mailbox_size = 0;
 	space_announce_mailbox(mailbox->space, 0, 0);
 }
@@ -192,7 +209,10 @@ int mailbox_open(struct mailbox **out, struct space *space, struct tree *tree, p
 	struct mailbox *mailbox = mailbox_new(space, pid);
 	uint64_t at = find_hole(mailbox, whole_size(setup));
 	struct remote r;
-	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
+	int ret;
+
+	mailbox->plain = setup->plain;
+	ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
 
 	if (ret == 0) {
 		ret = open_in_call(mailbox, &r, at, setup, err);
@@ -208,8 +228,22 @@ int mailbox_open(struct mailbox **out, struct space *space, struct tree *tree, p
 	mailbox->eval_size = setup->eval_size;
 	mailbox->gil = setup->gil;
 	mailbox->main_only = !setup->function[ENTRY_ADD_ANY];
-	page_proc(&space->control->page, space->proc)->mailbox = mailbox->addr;
+	if (!mailbox->plain)
+		page_proc(&space->control->page, space->proc)->mailbox = mailbox->addr;
 	*out = mailbox;
+	return 0;
+}
+
+int mailbox_unmap(struct mailbox *mailbox, struct tree *tree, struct sb_err *err)
+{
+	struct space *space = mailbox->space;
+	struct remote r;
+	int ret = remote_begin(&r, tree, space, &space->mem, &space->gadgets, err);
+
+	if (ret < 0)
+		return ret;
+	unmap_mailbox(mailbox, &r);
+	remote_end(&r);
 	return 0;
 }
 

@@ -5,7 +5,8 @@
 #include "entry.h"
 #include "space.h"
 
-#define ROOM_AGENT_NAME "sbinject-agent"
+#define ROOM_AGENT_NAME	 "sbinject-agent"
+#define ROOM_DEVICE_NAME "sbinject-device"
 
 /*
  * sbinject's side of a mailbox (page-abi.h): an agent in the target's interpreter, and how a
@@ -32,6 +33,7 @@ struct mailbox {
 	uint64_t runtime, runtime_size;
 	uint64_t eval, eval_size; /* see mailbox_setup */
 	bool gil;
+	bool plain; /* see mailbox_setup */
 	/* the command on its way */
 	bool under_way, stopping, queued_any;
 	bool saw_queued;	/* a pending call may be queued or running since run_ns was taken */
@@ -71,6 +73,16 @@ struct mailbox_setup {
 	bool gil;
 	const void *agent;
 	size_t agent_size;
+	/*
+	 * An agent that needs no interpreter: any thread that sleeps willingly carries out its
+	 * command. Its room is beside the space's own mailbox, which recover knows: the owner of
+	 * this one removes it by mailbox_unmap(), and its forks have no copy. `extra` bytes, a
+	 * multiple of a page, lie at its end. loaded: the address of its function, where an earlier
+	 * session has loaded it; 0: none has.
+	 */
+	bool plain;
+	size_t extra;
+	uint64_t loaded;
 };
 
 struct mailbox_target {
@@ -81,6 +93,9 @@ struct mailbox_target {
 /* Maps the mailbox. On failure nothing is left in the target. The space has its control page. */
 int mailbox_open(struct mailbox **out, struct space *space, struct tree *tree, pid_t pid,
 		 const struct mailbox_setup *setup, struct sb_err *err);
+
+/* Of a plain one: unmaps it, by a remote call. No thread may be in it. 0 or negative. */
+int mailbox_unmap(struct mailbox *mailbox, struct tree *tree, struct sb_err *err);
 
 /* The copy that a fresh fork has of its parent's mailbox. */
 struct mailbox *mailbox_fork(const struct mailbox *parent, struct space *space, pid_t child);

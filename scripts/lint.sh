@@ -15,10 +15,10 @@ step() { # TOOL DESCRIPTION: false where the tool is missing
 }
 judge() { "$@" || { failed=1; echo "lint: FAILED: $1"; }; }
 
-ours=$(find src ctl inject elf sweep trace evidence python test -name '*.[ch]' | sort)
+ours=$(find src ctl inject elf sweep trace evidence python device test -name '*.[ch]' | sort)
 # What runs in a kernel is compiled by other rules.
 checked=$(find src ctl inject elf sweep trace evidence -name '*.c' ! -path 'inject/kmod/*' ! -name '*.bpf.c' | sort)
-agent=$(find python -name '*.c' | sort) include=$(scripts/find-python.sh)
+agent=$(find python device -name '*.c' | sort) include=$(scripts/find-python.sh)
 
 # shellcheck disable=SC2086 # lists of files are words
 {

@@ -10,7 +10,7 @@ VICTIM_NAMES := $(VICTIM_SRCS:test/victim/%.c=%)
 VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-lib.so $(BUILD)/test/victim/victim-ifunc-lib.so \
 	$(BUILD)/test/victim/victim-pycall.so \
-	$(BUILD)/test/victim/libcuda.so.1 $(BUILD)/test/victim/libnccl.so.2 $(BUILD)/test/victim/cudart \
+	$(BUILD)/test/victim/libcuda.so.1 $(BUILD)/test/victim/libcupti.so.12 $(BUILD)/test/victim/libnccl.so.2 $(BUILD)/test/victim/cudart \
 	$(BUILD)/test/victim/libstub-one.so $(BUILD)/test/victim/libstub-two.so $(BUILD)/test/victim/stacks-pointers \
 	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
 	$(BUILD)/test/victim/throw $(BUILD)/test/victim/stacks-throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
@@ -61,6 +61,10 @@ $(BUILD)/test/victim/%.so: test/victim/%.c
 $(BUILD)/test/victim/libcuda.so.1: test/victim/victim-cuda.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,libcuda.so.1 -o $@ $<
+
+$(BUILD)/test/victim/libcupti.so.12: test/victim/victim-cupti.c
+	@mkdir -p $(@D)
+	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,libcupti.so.12 -o $@ $< -lpthread -ldl
 
 $(BUILD)/test/victim/libnccl.so.2: test/victim/victim-nccl.c
 	@mkdir -p $(@D)

@@ -52,6 +52,7 @@ enum trace_code {
 	TRACE_PYTHON,
 	TRACE_KERNEL, /* functions, tracepoints, requests and handlers of the kernel, and time off
 			 the processor */
+	TRACE_DEVICE, /* kernels, copies and memsets that a device ran, on tracks of their own */
 	TRACE_CODES
 };
 
@@ -67,6 +68,16 @@ struct trace_function {
 
 /* How the functions begin whose calls are times without a processor; their code is TRACE_KERNEL. */
 #define TRACE_OFF_CPU "off CPU: "
+
+/*
+ * The modules of functions whose code is TRACE_DEVICE, and the values of their spans that say where
+ * they ran and how much they copied.
+ */
+#define TRACE_DEVICE_KERNEL "kernel"
+#define TRACE_DEVICE_COPY   "copy"
+#define TRACE_DEVICE_MEMSET "memset"
+#define TRACE_DEVICE_NUMBER "device"
+#define TRACE_DEVICE_BYTES  "bytes"
 
 /* What struct trace_span.kernel is called in files; no value has that name. */
 #define TRACE_KERNEL_NAME "kernel_name"

@@ -109,10 +109,11 @@ enum {
 	OUR_PYTHON = 1, /* flags */
 	OUR_DELAY = 2,
 	OUR_KERNEL = 4,
+	OUR_DEVICE = 8,
 };
 
 /* Interned numbers: categories, and the names of annotations. */
-enum { CATEGORY_NATIVE = 1, CATEGORY_PYTHON, CATEGORY_DELAY, CATEGORY_KERNEL };
+enum { CATEGORY_NATIVE = 1, CATEGORY_PYTHON, CATEGORY_DELAY, CATEGORY_KERNEL, CATEGORY_DEVICE };
 enum { ANNOTATION_START = 1, ANNOTATION_DUR, ANNOTATION_VALUES };
 #define TRACE_UNKNOWN "unknown"
 

@@ -212,6 +212,8 @@ static int take_function(struct json *j, const json_t *object, const char *kind,
 	if (j->r->reading->ours &&
 	    (delay ? json_is_true(json_object_get(args, kernel)) : !strcmp(kind, kernel)))
 		code = TRACE_KERNEL;
+	if (j->r->reading->ours && !delay && !strcmp(kind, trace_code_name[TRACE_DEVICE]))
+		code = TRACE_DEVICE;
 	span->kind = delay ? TRACE_DELAY : TRACE_CALL;
 	ret = decl_function(j->r, code, bare, module, &span->function);
 	free(name);

@@ -173,6 +173,7 @@ static int take_name(struct pf *pf, struct message m)
 	char *name = text_of(m, INTERNED_TEXT), *module = text_of(m, OUR_MODULE), *bare = name;
 	enum trace_code code = flags & OUR_PYTHON ? TRACE_PYTHON :
 			       flags & OUR_KERNEL ? TRACE_KERNEL :
+			       flags & OUR_DEVICE ? TRACE_DEVICE :
 						    TRACE_NATIVE;
 	size_t prefix = strlen(TRACE_DELAY_NAME);
 	int ret = 0;

@@ -29,6 +29,7 @@ struct sum *sum_new(const struct sum_options *options)
 void sum_free(struct sum *s)
 {
 	kernels_free(&s->kernels);
+	devices_free(&s->devices);
 	lockorder_free(s->lockorder);
 	for (unsigned int k = 0; k < SUM_APIS; k++)
 		allocated_free(&s->allocated[k]);
@@ -466,6 +467,9 @@ static int on_span(void *ctx, const struct trace_span *in)
 	add_times(s, &span, own);
 	slowest_add(s, t, &span, own, lane);
 	add_launch(s, t, &span);
+	if (s->function[span.function - 1].code == TRACE_DEVICE)
+		devices_add(&s->devices, t->pid, s->function[span.function - 1].module,
+			    s->function[span.function - 1].name, &span);
 	if (s->function[span.function - 1].off_cpu) {
 		s->off_cpu = true;
 		t->off_cpu_ns += span.dur_ns;
@@ -554,6 +558,7 @@ int sum_read(struct sum *s, int fd, const char *name, struct sb_err *err)
 		lockorder_finish(s->lockorder, calls_missing(s));
 	for (unsigned int k = 0; k < SUM_APIS; k++)
 		allocated_finish(&s->allocated[k]);
+	devices_finish(&s->devices);
 	slowest_sort(s);
 	if (s->options.stacks)
 		stacks_total(&s->stacks, &s->stack_list);

@@ -4,6 +4,7 @@
 
 #include "allocated.h"
 #include "copies.h"
+#include "devices.h"
 #include "filter.h"
 #include "hist.h"
 #include "idmap.h"
@@ -130,6 +131,7 @@ struct sum {
 	struct kernels kernels;
 	struct allocated allocated[SUM_APIS];
 	struct copies copies[SUM_APIS];
+	struct devices devices;	     /* finished */
 	struct lockorder *lockorder; /* of all threads and times; NULL: no function is of a lock */
 	struct returns returned;     /* of functions with a known role */
 	struct sum_gap *gap;	     /* the longest first */

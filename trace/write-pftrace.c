@@ -66,6 +66,7 @@ static void put_state(struct trace_writer *w)
 	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_PYTHON, "python");
 	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_DELAY, "delay");
 	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_KERNEL, "kernel");
+	end = put_interned(end, INTERNED_CATEGORY, CATEGORY_DEVICE, "device");
 	end = put_interned(end, INTERNED_ANNOTATION, ANNOTATION_START, "start_ns");
 	end = put_interned(end, INTERNED_ANNOTATION, ANNOTATION_DUR, "dur_ns");
 	at = pb_bytes(at, PACKET_INTERNED, message, (size_t)(end - message));
@@ -223,7 +224,9 @@ static void pf_function(struct trace_writer *w, uint32_t id, const struct trace_
 static uint32_t intern(struct trace_writer *w, uint32_t id, enum trace_kind kind)
 {
 	static const uint32_t flags[TRACE_CODES] = {
-		[TRACE_PYTHON] = OUR_PYTHON, [TRACE_KERNEL] = OUR_KERNEL
+		[TRACE_PYTHON] = OUR_PYTHON,
+		[TRACE_KERNEL] = OUR_KERNEL,
+		[TRACE_DEVICE] = OUR_DEVICE,
 	};
 	struct writer_function *f = &w->function[id];
 	size_t room = f->len[kind] + (f->module ? strlen(f->module) : 0) + SMALL;
@@ -468,7 +471,7 @@ static void put_valued_end(struct trace_writer *w, const struct trace_span *span
 static void pf_span(struct trace_writer *w, const struct trace_span *span)
 {
 	static const uint32_t categories[TRACE_CODES] = { CATEGORY_NATIVE, CATEGORY_PYTHON,
-							  CATEGORY_KERNEL };
+							  CATEGORY_KERNEL, CATEGORY_DEVICE };
 	struct writer_thread *t = &w->thread[span->thread];
 	struct writer_function *f = &w->function[span->function];
 	uint32_t category = categories[f->code];

@@ -7,7 +7,7 @@
 
 enum { IDS_MAX = 1 << 24 };
 
-const char *const trace_code_name[TRACE_CODES] = { "native", "python", "kernel" };
+const char *const trace_code_name[TRACE_CODES] = { "native", "python", "kernel", "device" };
 
 static const struct trace_encoder *const encoders[] = {
 	[TRACE_PFTRACE] = &trace_pftrace,

@@ -12,6 +12,7 @@
 #include "src/out/out.h"
 #include "src/run/backends.h"
 #include "src/session/check.h"
+#include "src/session/device-find.h"
 #include "src/session/foreign.h"
 
 /* Prints a row, and adds it to the JSON. */
@@ -72,6 +73,18 @@ static int look_at_process(pid_t pid, bool quiet, json_t *rows)
 			break;
 	}
 	return failed;
+}
+
+/* No obstacle to anything else, and only of a program that uses CUDA. */
+static json_t *look_at_device(pid_t pid, bool quiet)
+{
+	json_t *rows = json_array();
+	struct sb_err err = { 0 };
+	int ret = device_check(pid, &err);
+
+	if (ret <= 0)
+		say_row("device times", ret == 0, &err, quiet, rows);
+	return rows;
 }
 
 /* These are no obstacle by themselves: a uprobe on a function is found when that function is
@@ -151,8 +164,9 @@ static int examine(const struct options *opt, json_t *doc)
 			printf("process %d\n", pid);
 		failed += look_at_process(pid, quiet, rows);
 		json_array_append_new(processes,
-				      json_pack("{s:i, s:o, s:o}", "pid", (int)pid, "checks", rows,
-						"uprobes", say_uprobes(pid, &foreign, quiet)));
+				      json_pack("{s:i, s:o, s:o, s:o}", "pid", (int)pid, "checks",
+						rows, "uprobes", say_uprobes(pid, &foreign, quiet),
+						"device", look_at_device(pid, quiet)));
 	}
 	foreign_free(&foreign);
 	json_object_set_new(doc, "machine", machine);

@@ -367,6 +367,8 @@ static const struct option_row rows[] = {
 	  "record about N calls a second at most" },
 	{ "kernel", 0, VERB_TRACE | VERB_LIST, FLAG(kernel),
 	  "also what the kernel sees: each ioctl() on /dev/nvidia*, the driver, interrupts" },
+	{ "device-times", 0, VERB_TRACE, FLAG(session.device_times),
+	  "also when each kernel, copy and memset ran on its device, by CUPTI (needs -o)" },
 	{ "stacks", 0, VERB_TRACE, READ(opt_stacks, NULL),
 	  "with the callers of each call that is recorded (needs --min or every=)" },
 	{ "stack-size", 0, VERB_TRACE, READ(opt_stack_size, "SIZE"),
@@ -525,13 +527,14 @@ static int size_trace(struct parse *p)
 		return 0;
 	}
 	if (!p->opt->trace_format && !cfg->trace_min_ns && !cfg->trace_rate &&
-	    !p->opt->trace_size && !cfg->trace_stacks)
+	    !p->opt->trace_size && !cfg->trace_stacks && !cfg->device_times)
 		return 0;
 	err_set(p->err, SB_EUSAGE, "--%s needs -o FILE: nothing is recorded without it",
 		p->opt->trace_format ? "format" :
 		cfg->trace_min_ns    ? "min" :
 		cfg->trace_rate	     ? "limit-rate" :
 		cfg->trace_stacks    ? "stacks" :
+		cfg->device_times    ? "device-times" :
 				       "ring");
 	err_hint(p->err, "-o trace.pftrace records each call");
 	return -SB_EUSAGE;

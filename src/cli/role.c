@@ -60,7 +60,7 @@ enum lock_op role_lock(const struct trace_function *f)
 	const struct preset *preset = NULL;
 	const struct preset_row *row;
 
-	if (!f->name || !f->module || f->code == TRACE_PYTHON ||
+	if (!f->name || !f->module || f->code == TRACE_PYTHON || f->code == TRACE_DEVICE ||
 	    preset_get("locks", 5, &preset, NULL) < 0)
 		return LOCK_NONE;
 	row = row_in(preset, f);

@@ -17,6 +17,7 @@
 #include "src/base/log.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
+#include "src/out/device.h"
 #include "src/out/evidence.h"
 #include "src/out/out.h"
 #include "src/result/cuda.h"
@@ -226,6 +227,48 @@ static void add_launches(struct result *res, const struct client_outcome *out)
 	add_number(res, "kernels_unknown", out->launches->unknown);
 }
 
+/* Why what was recorded of devices is not all of it; NULL: it is. */
+static const char *device_missed(const struct result *res, const struct client_outcome *out)
+{
+	const struct result_device *d = &res->device;
+
+	return d->reason		      ? d->reason :
+	       !d->counted		      ? "no process used a device" :
+	       d->dropped || d->cupti_dropped ? "records were dropped" :
+	       d->unknown	  ? "some records were of an unknown kind or without times" :
+	       !out->trace.end_ns ? "the record has no end" :
+				    NULL;
+}
+
+/* What devices did, by what was written: the tracer has counted the same records. */
+static void add_device(struct result *res, const struct client_outcome *out)
+{
+	struct result_device *d = &res->device;
+	const char *why = device_missed(res, out);
+	struct devices none = { .n_rows = 0 }, *all = out->devices ? out->devices : &none;
+	uint64_t n;
+
+	if (!d->asked)
+		return;
+	n = all->kernels.n + all->copies.n + all->memsets.n;
+	if (d->counted &&
+	    (d->written + d->dropped + d->unknown != d->records || (!why && n != d->written)))
+		result_warn(
+			res,
+			"%llu records of devices, and %llu written, %llu dropped, %llu unknown, "
+			"%llu in the trace: do not rely on device times",
+			(unsigned long long)d->records, (unsigned long long)d->written,
+			(unsigned long long)d->dropped, (unsigned long long)d->unknown,
+			(unsigned long long)n);
+	if (why && !d->reason)
+		d->reason = must_strdup(why);
+	if (why)
+		return;
+	d->known = true;
+	devices_finish(all);
+	out_device_fill(d, all);
+}
+
 static void complete(struct result *res, const struct options *opt,
 		     const struct client_outcome *out, int argc, char **argv)
 {
@@ -250,6 +293,7 @@ static void complete(struct result *res, const struct options *opt,
 	res->exit_reason = text_dup(exit_reason(out));
 	add_cuda(res, opt);
 	add_launches(res, out);
+	add_device(res, out);
 	if (res->trace.file && opt->trace_path) {
 		free(res->trace.file);
 		res->trace.file = text_dup(opt->trace_path);
@@ -286,6 +330,17 @@ static void say_unmet(const struct options *opt, const struct result *res)
 			log_error("--require-hits: target '%s' was never hit", res->target[i].spec);
 }
 
+/* The device agent is loaded by the inject backend, into processes that it traces throughout. */
+static int check_device_times(const struct options *opt, const struct backend *backend,
+			      struct sb_err *err)
+{
+	if (!opt->session.device_times || (backend == &backend_inject && opt->session.follow))
+		return 0;
+	err_set(err, SB_EUSAGE, "--device-times needs --backend inject, and not --no-follow");
+	err_hint(err, "sbinject trace --device-times -o trace.pftrace cuda -p PID");
+	return -SB_EUSAGE;
+}
+
 static int run_session(struct options *opt, int argc, char **argv, struct sb_err *err)
 {
 	const struct backend *backend = backend_choose(opt->backend, &opt->session, err);
@@ -293,7 +348,7 @@ static int run_session(struct options *opt, int argc, char **argv, struct sb_err
 	struct client_outcome out;
 	int status, failed = 0;
 
-	if (!backend)
+	if (!backend || check_device_times(opt, backend, err) < 0)
 		return own_exit(opt, err->code);
 	opt->launcher = role_launcher;
 	client_run(opt, backend, &out);
@@ -310,6 +365,9 @@ static int run_session(struct options *opt, int argc, char **argv, struct sb_err
 	if (out.launches)
 		kernels_free(out.launches);
 	free(out.launches);
+	if (out.devices)
+		devices_free(out.devices);
+	free(out.devices);
 	return failed && !out.has_command ? failed : status;
 }
 

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device.h"
 #include "grid.h"
 #include "out.h"
 #include "src/base/json.h"
 #include "src/base/must.h"
+#include "src/result/device.h"
 
 enum { THREADS_MAX = 20, KERNELS_SHOWN = 20 };
 
@@ -324,6 +326,30 @@ static void print_memory(FILE *to, const struct sum *sum)
 	}
 }
 
+/* What devices did, as far as it is in the trace. The caller frees it. */
+static struct result_device device_of(const struct sum *sum)
+{
+	const struct devices *d = &sum->devices;
+	struct result_device out = { .asked = d->kernels.n || d->copies.n || d->memsets.n };
+
+	out.known = out.asked && sum->reading.ended;
+	if (out.asked && !out.known)
+		out.reason = must_strdup("the trace has no end, so records may be missing");
+	if (out.known)
+		out_device_fill(&out, d);
+	return out;
+}
+
+static void print_device(FILE *to, const struct sum *sum)
+{
+	struct result_device d = device_of(sum);
+
+	if (d.asked)
+		fputc('\n', to);
+	out_device(to, &d);
+	result_device_free(&d);
+}
+
 void out_report_cuda(FILE *to, const struct sum *sum)
 {
 	struct out_grid grid = { cols, sizeof(cols) / sizeof(*cols), NULL, 0 };
@@ -360,6 +386,7 @@ void out_report_cuda(FILE *to, const struct sum *sum)
 	print_memory(to, sum);
 	print_waits(to, sum);
 	print_errors(to, sum);
+	print_device(to, sum);
 }
 
 /* ---- JSON ---- */
@@ -551,6 +578,7 @@ static json_t *memory_json(const struct sum *sum)
 json_t *out_report_cuda_json(const struct sum *sum)
 {
 	const struct returns *r = &sum->returned;
+	struct result_device device = device_of(sum);
 	size_t n;
 	struct row *row = rows_of(sum, &n);
 	json_t *o = NULL, *list = json_must(json_array());
@@ -558,7 +586,7 @@ json_t *out_report_cuda_json(const struct sum *sum)
 	for (size_t i = 0; i < n; i++)
 		json_add(list, row_json(sum, &row[i], gaps_unknown(sum)));
 	free(row);
-	if (!n && !r->known) {
+	if (!n && !r->known && !device.asked) {
 		json_decref(list);
 		return NULL;
 	}
@@ -575,5 +603,7 @@ json_t *out_report_cuda_json(const struct sum *sum)
 	json_put(o, "failed", number(r->failed));
 	json_put(o, "errors", errors_json(sum));
 	json_put(o, "errors_left_out", number(r->others));
+	result_device_put(o, &device);
+	result_device_free(&device);
 	return o;
 }

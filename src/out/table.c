@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cuda.h"
+#include "device.h"
 #include "evidence.h"
 #include "grid.h"
 #include "preset.h"
@@ -566,6 +567,7 @@ void out_table(FILE *to, const struct result *res, unsigned int how)
 		print_overrun(to, &res->target[i]);
 	}
 	out_cuda(to, res);
+	out_device(to, &res->device);
 	print_lapses(to, res);
 	print_trace(to, res);
 	out_evidence(to, &res->evidence);

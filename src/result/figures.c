@@ -3,6 +3,7 @@
  * A list of figures as a JSON object: {"launches": 12, "syncs": null, "syncs_reason": "...",
  * "kinds": {"launch": {"calls": 12}}}. It also has the launches of each kernel.
  */
+#include "device.h"
 #include "kind.h"
 
 #include <stdio.h>
@@ -125,14 +126,16 @@ static json_t *figures_put(KIND_PUT_ARGS)
 	const struct result_figure *f = *(struct result_figure *const *)(base + field->at);
 	const struct result_launches *launches =
 		&((const struct result *)(const void *)base)->launches;
+	const struct result_device *device = &((const struct result *)(const void *)base)->device;
 	size_t n = *(const size_t *)(const void *)(base + field->count_at);
 	json_t *object;
 	char *key;
 
-	if (!n && !launches->known && !launches->reason)
+	if (!n && !launches->known && !launches->reason && !device->asked)
 		return json_must(json_null());
 	object = json_must(json_object());
 	launches_put(object, launches);
+	result_device_put(object, device);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = f[i].name;
 		json_t *in = part_of(object, &name);
@@ -165,7 +168,8 @@ static bool take(const json_t *object, const char *prefix, struct result_figure 
 		struct result_figure *f;
 		char *reason;
 
-		if (is_reason(key) || !strcmp(key, PARTS) || !strcmp(key, NAMES))
+		if (is_reason(key) || !strcmp(key, PARTS) || !strcmp(key, NAMES) ||
+		    !strcmp(key, "device"))
 			continue;
 		f = grow(list, n);
 		if (asprintf(&f->name, "%s%s%s", prefix, *prefix ? "." : "", key) < 0)
@@ -193,7 +197,8 @@ static const char *figures_get(KIND_GET_ARGS)
 
 	json_object_foreach(parts, key, part)
 		fine = fine && json_is_object(part) && take(part, key, list, n);
-	fine = fine && launches_get(value, &((struct result *)(void *)base)->launches);
+	fine = fine && launches_get(value, &((struct result *)(void *)base)->launches) &&
+	       result_device_get(value, &((struct result *)(void *)base)->device);
 	return fine ? NULL : "figures, or null for each";
 }
 

@@ -207,6 +207,16 @@ static void evidence_free(struct result_evidence *e)
 	free(e->remedy);
 }
 
+void result_device_free(struct result_device *d)
+{
+	for (size_t i = 0; i < d->n_rows; i++)
+		free(d->row[i].name);
+	free(d->row);
+	free(d->busy);
+	free(d->reason);
+	*d = (struct result_device){ .asked = false };
+}
+
 static void free_launches(struct result_launches *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -236,6 +246,7 @@ void result_free(struct result *res)
 	free(res->cuda);
 	free_launches(&res->launches);
 	json_decref(res->lock_order);
+	result_device_free(&res->device);
 	free(res->target);
 	free(res->process);
 	free(res->tag);

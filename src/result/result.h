@@ -214,6 +214,30 @@ struct result_launches {
 	size_t n;
 };
 
+/*
+ * --device-times: what devices ran. The sums hold where it is `known`; else `reason` says why not.
+ * The counts are of records of CUPTI: records = written + dropped + unknown.
+ */
+struct result_device {
+	bool asked, known, counted;
+	char *reason;
+	uint64_t kernels, kernel_ns, copies, copy_ns, copied_bytes, memsets, memset_ns;
+	uint64_t left_out; /* kernels that have no row */
+	uint64_t processes, records, written, dropped, unknown, cupti_dropped, clock_error_ns;
+	struct result_busy {
+		int32_t pid;
+		uint64_t device;
+		bool known;
+		uint64_t busy_ns;
+	} * busy; /* of each device of each process */
+	size_t n_busy;
+	struct result_device_kernel {
+		char *name;
+		uint64_t n, total_ns, min_ns, max_ns;
+	} * row; /* the longest total first */
+	size_t n_rows;
+};
+
 struct result_tag {
 	char *key, *value;
 };
@@ -259,6 +283,7 @@ struct result {
 	size_t n_cuda;
 	struct result_launches launches;
 	json_t *lock_order; /* in the recorded calls of locks (locks.h); NULL: there are none */
+	struct result_device device;
 	char **warning;
 	size_t n_warnings;
 };
@@ -274,6 +299,7 @@ struct result *result_new(size_t n_targets); /* these functions abort when memor
 struct result *result_of_session(size_t n_targets, const char *backend, uint64_t started,
 				 uint64_t ended, double wall_s);
 void result_free(struct result *res);
+void result_device_free(struct result_device *d); /* what it holds */
 void result_warn(struct result *res, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends a refusal, or adds the process to an equal one (same module, symbol and reason). */
 void result_refuse(struct result_refused **list, size_t *n, const struct result_refused *refused,

@@ -46,6 +46,7 @@ bool beside_split(const struct backend *backend, const struct session_config *cf
 	kernel->by_function = kernel->perf_map = kernel->perf_map_keep = kernel->evidence = false;
 	kernel->max_slowdown = 0;
 	kernel->trace_stacks = 0;
+	kernel->device_times = false;
 	kernel->strays = NULL;
 	return true;
 }

@@ -175,7 +175,8 @@ static void end_trace(struct client *c)
 	struct sb_err err = { 0 };
 
 	c->out->traced = c->trace;
-	if (trace_file_close(c->trace, &c->out->trace, &c->out->launches, &err) < 0 &&
+	if (trace_file_close(c->trace, &c->out->trace, &c->out->launches, &c->out->devices, &err) <
+		    0 &&
 	    !c->out->error.code)
 		c->out->error = err;
 	c->trace = NULL;

@@ -13,6 +13,7 @@
  * targets itself.
  */
 struct kernels;
+struct devices;
 struct client_outcome {
 	struct result *result; /* NULL: there is none, see error */
 	enum session_end end;
@@ -22,6 +23,7 @@ struct client_outcome {
 	bool traced;		  /* calls were recorded in a file, and ... */
 	struct trace_end trace;	  /* ... so many */
 	struct kernels *launches; /* ... with these launches, for the caller; NULL: none can be */
+	struct devices *devices;  /* ... and what devices ran meanwhile, the same; NULL: nothing */
 	int command_status;	  /* its exit status, if there was a command */
 };
 

@@ -13,8 +13,10 @@
 #include "src/base/log.h"
 #include "src/base/must.h"
 #include "src/base/text.h"
+#include "elf/demangle.h"
 #include "src/out/place.h"
 #include "src/session/trace-pipe.h"
+#include "trace/devices.h"
 #include "trace/idmap.h"
 #include "trace/kernels.h"
 
@@ -45,8 +47,14 @@ struct trace_file {
 	struct idmap launcher;	  /* by function: its API plus 1 */
 	struct idmap pid;	  /* by thread */
 	struct kernels *launches; /* NULL: no function launches */
-	uint64_t spans;		  /* written */
-	bool begun;		  /* trace_file_begin() was called */
+	struct idmap on_device;	  /* by function: its index in work, plus 1 */
+	struct device_function {
+		char *name, *kind;
+	} * work;
+	size_t n_work;
+	struct devices *devices; /* NULL: no function runs on one */
+	uint64_t spans;		 /* written */
+	bool begun;		 /* trace_file_begin() was called */
 	bool warned;
 	time_t flushed;
 	struct sb_err err;
@@ -79,6 +87,15 @@ static void trace_file_drop(struct trace_file *f)
 	if (f->launches)
 		kernels_free(f->launches);
 	free(f->launches);
+	idmap_free(&f->on_device);
+	for (size_t i = 0; i < f->n_work; i++) {
+		free(f->work[i].name);
+		free(f->work[i].kind);
+	}
+	free(f->work);
+	if (f->devices)
+		devices_free(f->devices);
+	free(f->devices);
 	free(f);
 }
 
@@ -203,6 +220,29 @@ static void add_launch(struct trace_file *f, const struct trace_span *span)
 		kernels_add(f->launches, (int32_t)idmap_get(&f->pid, span->thread), api - 1, span);
 }
 
+/* ---- what devices did ---- */
+
+static void learn_device(struct trace_file *f, const struct trace_function *function)
+{
+	if (function->code != TRACE_DEVICE)
+		return;
+	f->work = must_realloc(f->work, (f->n_work + 1) * sizeof(*f->work));
+	f->work[f->n_work++] = (struct device_function){ must_strdup(function->name),
+							 must_strdup(function->module) };
+	idmap_put(&f->on_device, function->id, (uint32_t)f->n_work);
+	if (!f->devices)
+		f->devices = must_calloc(1, sizeof(*f->devices));
+}
+
+static void add_device(struct trace_file *f, const struct trace_span *span)
+{
+	uint32_t i = f->devices ? idmap_get(&f->on_device, span->function) : 0;
+
+	if (i)
+		devices_add(f->devices, (int32_t)idmap_get(&f->pid, span->thread),
+			    f->work[i - 1].kind, f->work[i - 1].name, span);
+}
+
 /* ---- declarations ---- */
 
 static void declare_function(struct trace_file *f, const struct input *in,
@@ -210,10 +250,14 @@ static void declare_function(struct trace_file *f, const struct input *in,
 {
 	const enum trace_code code = d->code < TRACE_CODES ? (enum trace_code)d->code :
 							     TRACE_NATIVE;
-	const struct trace_function function = { number(f, in, d->id), code, name, module };
+	char *plain = code == TRACE_DEVICE ? demangle_name(name, DEMANGLE_NO_RETURN) : NULL;
+	const struct trace_function function = { number(f, in, d->id), code, plain ? plain : name,
+						 module };
 
 	trace_write_function(f->writer, &function);
 	learn_function(f, &function);
+	learn_device(f, &function);
+	free(plain);
 }
 
 static void declare_thread(struct trace_file *f, const struct input *in,
@@ -287,6 +331,7 @@ static void write_span(struct trace_file *f, const struct input *in,
 	if (trace_write_span(f->writer, &span) == 0)
 		f->spans++;
 	add_launch(f, &span);
+	add_device(f, &span);
 }
 
 static void spans(struct trace_file *f, const struct input *in, const char *payload, size_t size)
@@ -503,12 +548,13 @@ static void read_rest(struct trace_file *f)
 }
 
 int trace_file_close(struct trace_file *f, struct trace_end *end, struct kernels **launches,
-		     struct sb_err *err)
+		     struct devices **devices, struct sb_err *err)
 {
 	int ret = 0;
 
 	*end = (struct trace_end){ 0 };
 	*launches = NULL;
+	*devices = NULL;
 	if (!f)
 		return 0;
 	read_rest(f);
@@ -529,6 +575,8 @@ int trace_file_close(struct trace_file *f, struct trace_end *end, struct kernels
 			      (unsigned long long)f->spans, (unsigned long long)f->end.spans);
 	*launches = f->launches;
 	f->launches = NULL;
+	*devices = f->devices;
+	f->devices = NULL;
 	trace_file_drop(f);
 	return ret;
 }

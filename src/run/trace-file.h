@@ -11,6 +11,7 @@
  */
 struct trace_file;
 struct kernels;
+struct devices;
 
 struct trace_file_config {
 	const char *path;
@@ -44,9 +45,10 @@ void trace_file_read(struct trace_file *f);
  * if it died. Errors: SB_EFILE (a write failed, all before it is in the file), SB_EINTERNAL (the
  * numbers of spans that were sent and written differ). NULL is harmless. launches: NULL, or what
  * was launched in the recorded calls, which the caller frees, with kernels_free() first; NULL is
- * stored if no function was one that launches.
+ * stored if no function was one that launches. devices: the same of what devices did, with
+ * devices_free().
  */
 int trace_file_close(struct trace_file *f, struct trace_end *end, struct kernels **launches,
-		     struct sb_err *err);
+		     struct devices **devices, struct sb_err *err);
 
 #endif

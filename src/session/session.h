@@ -75,6 +75,7 @@ struct session_config {
 				  their own (src/run/beside.h); 0: none */
 	uint32_t trace_chunks; /* of a page, for them: struct sb_page_trace */
 	uint32_t trace_stacks; /* bytes of their stacks, a multiple of 8; 0: without */
+	bool device_times;     /* ... with those of devices, by the device agent (inject) */
 	uint64_t trace_min_ns; /* shorter ones are not recorded */
 	double trace_rate;     /* so many a second at most; 0: no limit */
 	double max_slowdown;   /* of a thread's time, 0.3 is 30 %; 0: not given */

@@ -48,7 +48,8 @@ struct trace_declared {
 	uint32_t code; /* enum trace_code */
 };
 
-enum { TRACE_VALUE_SETS = 256 };
+/* Those of targets, and of what devices do. */
+enum { TRACE_VALUE_SETS = 260, TRACE_VALUES_DEVICE = 256 };
 
 /* The values of a target's calls: those of each struct trace_valued with the number `set`. */
 struct trace_values {

@@ -244,8 +244,8 @@ def check_names():
     return "; ".join(said)
 
 
-def check_torch():
-    """Counts of a PyTorch program against torch.profiler's, and a trace with Python."""
+def has_torch():
+    """Skip where python3 has no PyTorch that finds a device."""
     try:
         probe = subprocess.run(["python3", "-c", "import torch; print(torch.cuda.is_available())"],
                                capture_output=True, text=True, check=False, timeout=60)
@@ -253,6 +253,11 @@ def check_torch():
         raise Skipped(str(e)) from e
     if probe.stdout.strip() != "True":
         raise Skipped("no torch with CUDA: " + probe.stderr[-100:])
+
+
+def check_torch():
+    """Counts of a PyTorch program against torch.profiler's, and a trace with Python."""
+    has_torch()
     p = Program("torch", lambda gate: ["python3", os.path.join(HERE, "loop.py"), gate, "50"])
     for _ in range(600):
         if os.path.exists(p.gate + ".ready") or p.proc.poll() is not None:
@@ -294,7 +299,75 @@ def check_torch():
     return text
 
 
-CHECKS = ("machine", "list", "counts", "delay", "names", "torch", "churn", "cost", "sweep_launch", "sweep_device")
+def await_text(p, text):
+    """Wait until the program has printed it; return the line."""
+    for _ in range(600):
+        if text in p.text():
+            return json.loads(next(line for line in p.text().splitlines() if text in line))
+        hold(p.proc.poll() is None, f"the program: {p.text()[-500:]}")
+        time.sleep(0.1)
+    raise Failed(f"no {text}: {p.text()[-500:]}")
+
+
+def traced_on_device(name, p, until):
+    """Trace a program with device times, from before its gate opens; return the object `cuda`."""
+    with open(path(name + ".log"), "w", encoding="utf-8") as log:
+        run = subprocess.Popen([sbinject, "trace", "cuda:launch", "cuda:memcpy", "--device-times", "-v", "-p",
+                                str(p.proc.pid), "-o", path(name + ".jsonl"), "--json", path(name + ".json")],
+                               stderr=log)
+        time.sleep(6)
+        p.start()
+        until()
+        run.send_signal(signal.SIGINT)
+        run.wait(timeout=60)
+    with open(path(name + ".json"), encoding="utf-8") as file:
+        cuda = json.load(file)["cuda"]
+    device = cuda["device"]
+    hold(device["kernels"] is not None, f"{name}: {device.get('reason')}")
+    hold(device["records"] == device["written"], f"{name}: {device}")
+    return cuda
+
+
+def check_device_counts():
+    """Device times: as many kernels, copies and bytes on the device as the program asked for."""
+    shared = launches + "-shared"
+    if not os.path.exists(shared):
+        raise Skipped("no program with the shared runtime")
+    p = launching("device-counts", "-t", "4", "-n", "500", program=shared)
+    did = {}
+    cuda = traced_on_device("device-counts", p, lambda: did.update(p.end(sig=0)))
+    device = cuda["device"]
+    text = (f"kernels {device['kernels']} of {did['launches']}, copies {device['copies']} of {did['transfers']}, "
+            f"bytes {device['copied_bytes']} of {did['bytes']}; clock within {device['clock_error_ns']} ns")
+    hold((device["kernels"], device["copies"], device["copied_bytes"]) ==
+         (did["launches"], did["transfers"], did["bytes"]), text)
+    return text
+
+
+def check_device_times():
+    """Device times against the device's own events; torch.profiler works after the detach."""
+    has_torch()
+    p = Program("device", lambda gate: ["python3", os.path.join(HERE, "products.py"), gate, "300"])
+    for _ in range(600):
+        if os.path.exists(p.gate + ".ready") or p.proc.poll() is not None:
+            break
+        time.sleep(0.1)
+    hold(p.proc.poll() is None, f"the program: {p.text()[-500:]}")
+    device = traced_on_device("device-times", p, lambda: await_text(p, '"elapsed_ns"'))["device"]
+    theirs = await_text(p, '"elapsed_ns"')
+    busy, kernel_ns = device["busy"][0]["busy_ns"], device["kernel_ns"]
+    text = (f"busy {busy} ns, kernels {device['kernels']} of {kernel_ns} ns, events {theirs['elapsed_ns']} ns "
+            f"for {theirs['products']} products")
+    os.unlink(p.gate)
+    after = await_text(p, '"profiled"')["profiled"]
+    hold(p.proc.wait(timeout=60) == 0, p.text()[-500:])
+    hold(device["kernels"] >= theirs["products"] and 0.9 < busy / theirs["elapsed_ns"] < 1.02, text)
+    hold(after >= 10, f"torch.profiler saw {after} kernels after the detach; {text}")
+    return f"{text}; torch.profiler after the detach: {after} kernels"
+
+
+CHECKS = ("machine", "list", "counts", "delay", "names", "torch", "device_counts", "device_times",
+          "churn", "cost", "sweep_launch", "sweep_device")
 
 
 def main():

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cuda [-t THREADS] [-n ROUNDS] [-u NS] [-r] [-e] [-k|-K] [-g GATE] LIBRARY: a program that uses a
- * CUDA driver as frameworks do: LIBRARY (victim-cuda.c) is opened with dlopen(), and all functions
- * come from cuGetProcAddress. Each thread asks for another variant of them. A round launches three
- * kernels, copies and allocates, and waits once; -r adds a copy of a rectangle, -e calls that fail,
- * -k kernels that each thread asks for by name behind the gate, -K in front of it. Without -n it
- * works until SIGTERM, with -u it sleeps for so long after each round. At the end it prints the
- * library's own log, the ns that it measured around the waits as `took sync NS`, and those that it
- * measured from the return of a launch to the next call of one, in the same thread, as `took gaps
- * NS`.
+ * cuda [-t THREADS] [-n ROUNDS] [-u NS] [-r] [-e] [-k|-K] [-g GATE] [-c CUPTI] [-d DEVICE] [-f]
+ * [-F] LIBRARY: a program that uses a CUDA driver as frameworks do: LIBRARY (victim-cuda.c) is
+ * opened with dlopen(), and all functions come from cuGetProcAddress. Each thread asks for another
+ * variant of them. A round launches three kernels, copies and allocates, and waits once; -r adds a
+ * copy of a rectangle, -e calls that fail, -k kernels that each thread asks for by name behind the
+ * gate, -K in front of it, -c opens one more library, -d a file as the driver's device, -f forks a
+ * child that does the same work, -F at the end one that exits. Without -n it works until SIGTERM,
+ * with -u it sleeps for so long after each round. At the end it prints the library's own log, the
+ * ns that it measured around the waits as `took sync NS`, and those that it measured from the
+ * return of a launch to the next call of one, in the same thread, as `took gaps NS`.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include "victim.h"
 
 typedef int get_fn(const char *name, void **f, int version, uint64_t flags, int *status);
@@ -80,8 +83,8 @@ static const struct name {
 static struct {
 	int threads;
 	uint64_t rounds, pause_ns;
-	bool rectangles, errors, names, early_names;
-	const char *gate;
+	bool rectangles, errors, names, early_names, forks, exits;
+	const char *gate, *cupti, *device;
 	get_fn *get;
 	int (*init)(unsigned);
 } all = { .threads = 1, .rounds = UINT64_MAX };
@@ -258,13 +261,39 @@ static bool open_library(const char *path, void (**log)(void))
 	       all.get("cuInit", (void **)(void *)&all.init, 13000, 0, NULL) == 0;
 }
 
+/* A library that is mapped beside, and what the driver opens when it is initialized. */
+static bool open_device(void)
+{
+	if (all.cupti && !dlopen(all.cupti, RTLD_NOW | RTLD_GLOBAL)) {
+		fprintf(stderr, "%s\n", dlerror());
+		return false;
+	}
+	return !all.device || open(all.device, O_RDWR | O_CLOEXEC) >= 0;
+}
+
+/* A child that only exits, in order: at once. */
+static bool exit_of_child(void)
+{
+	uint64_t from = victim_now_ns();
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		exit(0);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return false;
+	printf("took child %llu\n", (unsigned long long)(victim_now_ns() - from));
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread[64];
 	void (*log)(void);
+	pid_t child = -1;
 	bool ok;
 
-	for (int c; (c = getopt(argc, argv, "t:n:u:rekKg:")) >= 0;) {
+	for (int c; (c = getopt(argc, argv, "t:n:u:rekKg:c:d:fF")) >= 0;) {
 		if (c == 't')
 			all.threads = atoi(optarg);
 		else if (c == 'n')
@@ -281,11 +310,21 @@ int main(int argc, char **argv)
 			all.early_names = true;
 		else if (c == 'g')
 			all.gate = optarg;
+		else if (c == 'c')
+			all.cupti = optarg;
+		else if (c == 'd')
+			all.device = optarg;
+		else if (c == 'f')
+			all.forks = true;
+		else if (c == 'F')
+			all.exits = true;
 	}
 	victim_catch_term();
 	if (optind >= argc || all.threads > 64 || !open_library(argv[optind], &log))
 		return 2;
-	ok = all.init(0) == 0;
+	ok = all.init(0) == 0 && open_device();
+	if (ok && all.forks)
+		child = fork();
 	for (int i = 0; i < all.threads; i++)
 		pthread_create(&thread[i], NULL, work, (void *)(intptr_t)i);
 	victim_ready();
@@ -295,6 +334,15 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], &bad);
 		ok &= !bad;
 	}
+	if (child == 0)
+		_exit(!ok);
+	if (child > 0) {
+		int status;
+
+		ok &= waitpid(child, &status, 0) == child && !status;
+	}
+	if (all.exits)
+		ok &= exit_of_child();
 	log();
 	printf("took sync %llu\ntook gaps %llu\n", (unsigned long long)sync_ns,
 	       (unsigned long long)gap_ns);

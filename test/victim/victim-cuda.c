@@ -5,7 +5,8 @@
  * calls, its bytes where it has some, and the calls that fail; victim_cuda_log() prints all three,
  * and the launches by kernel and what they asked for. What waits for the device sleeps for 300 us.
  * These fail: a launch of blocks above 1024 (1), an allocation of 2^50 bytes (2), a query of an
- * event that is not NULL (600), and one to free address 13 (a code that no header has).
+ * event that is not NULL (600), and one to free address 13 (a code that no header has). What a
+ * device would run, victim_cuda_watch hears of, if it is set (victim-cupti.c).
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -15,6 +16,18 @@ typedef int CUresult;
 typedef unsigned long long CUdeviceptr;
 
 enum { WAIT_NS = 300000 };
+
+/* Its kinds are those of CUPTI's records. */
+enum { DEVICE_COPY = 1, DEVICE_MEMSET = 2, DEVICE_KERNEL = 10, DEVICE_PEER = 22 };
+void (*victim_cuda_watch)(int kind, uint64_t handle, uint64_t bytes, void *stream,
+			  const unsigned shape[7]);
+
+static void watched(int kind, uint64_t handle, uint64_t bytes, void *stream,
+		    const unsigned shape[7])
+{
+	if (victim_cuda_watch)
+		victim_cuda_watch(kind, handle, bytes, stream, shape);
+}
 
 static struct row {
 	const char *name; /* without its version: all of them are one */
@@ -67,6 +80,9 @@ static void launch(const void *f, const struct shape *shape)
 	size_t i = 0;
 
 	__atomic_add_fetch(&launches[(uintptr_t)f / KERNEL_BYTES % KERNELS], 1, __ATOMIC_RELAXED);
+	if (shape->block[0] <= 1024)
+		watched(DEVICE_KERNEL, (uintptr_t)f, 0, shape->stream,
+			(const unsigned *)(const void *)shape);
 	while (__atomic_test_and_set(&shapes_busy, __ATOMIC_ACQUIRE))
 		;
 	while (i < n_shapes && (shapes[i].f != f || !same_shape(&shapes[i].shape, shape)))
@@ -180,13 +196,18 @@ DRIVER(cuMemAllocAsync_ptsz, "cuMemAllocAsync", (CUdeviceptr * p, size_t size, v
        int result = allocate(p, size), result)
 FUNCTION(cuMemAllocHost_v2, "cuMemAllocHost", (void **p, size_t size), 0)
 DRIVER(cuMemFree_v2, "cuMemFree", (CUdeviceptr p), 0, int result = give_back(p), result)
-FUNCTION(cuMemcpyHtoD_v2, "cuMemcpyHtoD", (CUdeviceptr d, const void *s, size_t n), n)
-FUNCTION(cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", (CUdeviceptr d, const void *s, size_t n), n)
-FUNCTION(cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", (void *d, CUdeviceptr s, size_t n, void *st), n)
-FUNCTION(cuMemcpyPeer, "cuMemcpyPeer", (CUdeviceptr d, void *dc, CUdeviceptr s, void *sc, size_t n),
-	 n)
+#define COPIED(kind, how, stream) watched(kind, how, n, stream, NULL)
+DRIVER(cuMemcpyHtoD_v2, "cuMemcpyHtoD", (CUdeviceptr d, const void *s, size_t n), n,
+       COPIED(DEVICE_COPY, 1, NULL), 0)
+DRIVER(cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", (CUdeviceptr d, const void *s, size_t n), n,
+       COPIED(DEVICE_COPY, 1, NULL), 0)
+DRIVER(cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", (void *d, CUdeviceptr s, size_t n, void *st), n,
+       COPIED(DEVICE_COPY, 2, st), 0)
+DRIVER(cuMemcpyPeer, "cuMemcpyPeer", (CUdeviceptr d, void *dc, CUdeviceptr s, void *sc, size_t n),
+       n, COPIED(DEVICE_PEER, 10, NULL), 0)
 FUNCTION(cuMemcpy2D_v2, "cuMemcpy2D", (const void *copy), 0)
-FUNCTION(cuMemsetD32_v2, "cuMemsetD32", (CUdeviceptr d, unsigned v, size_t n), 0)
+DRIVER(cuMemsetD32_v2, "cuMemsetD32", (CUdeviceptr d, unsigned v, size_t n), 0,
+       watched(DEVICE_MEMSET, 0, 4 * n, NULL, NULL), 0)
 FAILING(cuEventQuery, "cuEventQuery", (void *event), 0, event ? 600 : 0)
 FUNCTION(cuEventRecord, "cuEventRecord", (void *event, void *stream), 0)
 DRIVER(cuModuleGetFunction, "cuModuleGetFunction", (void **f, void *m, const char *name), 0,

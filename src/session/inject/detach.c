@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "priv.h"
+#include "device.h"
 #include "python.h"
 #include "src/base/log.h"
 #include "src/session/strays.h"
@@ -202,6 +203,7 @@ void inject_detach(struct session_core *core)
 	python_explain_late(s);
 	close_pages(s);
 	tree_dispatch(&s->tree);
+	device_stop(s);
 	python_stop(s);
 	unrecorded_stop(s);
 	if (!s->cfg->follow)
@@ -216,6 +218,7 @@ void inject_detach(struct session_core *core)
 		s->left_behind = count_strays(s);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		record_end(s, rec);
+	device_close(s);
 	tracing_close(s->tracing, &s->traced);
 	s->tracing = NULL;
 	perfmap_close(s);

@@ -2,6 +2,7 @@
 #ifndef SB_SESSION_PRIV_H
 #define SB_SESSION_PRIV_H
 
+#include "device-read.h"
 #include "sites.h"
 #include "trace.h"
 #include "inject/doorbell.h"
@@ -67,6 +68,7 @@ struct record {
 	uint64_t ended_ns;	/* when it was found to be gone; 0: it lives */
 	struct slow_look *slow; /* by target; NULL: no look yet */
 	struct python python;
+	struct device *device;	    /* device.c; NULL: it was not looked at */
 	uint64_t code;		    /* code_of_maps() at the last complete look; 0: none */
 	uint64_t looked;	    /* last round of the search for targets that was done here */
 	bool looking;		    /* a search for targets is in progress */
@@ -155,6 +157,9 @@ struct inject_session {
 	struct mapfiles *mapfiles; /* perfmap.c; NULL: without --perf-map */
 	struct tracing *tracing;   /* NULL: calls are not recorded */
 	struct tracing_sums traced;
+	struct device_reader *device_reader; /* --device-times; NULL: not begun */
+	struct device_sums device_sums;
+	char *device_why; /* the first reason why a process has none */
 };
 
 #define NO_IMAGE (-1u) /* generation of a launched process before the image of its command */
@@ -170,6 +175,7 @@ static inline struct inject_session *session_of(const struct session_core *core)
  *
  *	mapfile trace-clock trace-threads
  *	mapfiles trace
+ *	device-read
  *	state walk sites same unseen release recover
  *	aside each doorbell unrecorded perfmap
  *	notes untraced
@@ -177,7 +183,7 @@ static inline struct inject_session *session_of(const struct session_core *core)
  *	sums site window
  *	times
  *	result
- *	python ids slow
+ *	python ids slow device
  *	hook leave
  *	check detach tree
  *	change list session

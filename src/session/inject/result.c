@@ -263,6 +263,26 @@ static void check_trace(const struct inject_session *s, struct result *res)
 			    (unsigned long long)calls, (unsigned long long)records);
 }
 
+/* Whether all processes that used a device are in it, the command line finds by what it wrote. */
+static void fill_device(const struct inject_session *s, struct result *res)
+{
+	const struct device_sums *d = &s->device_sums;
+	const char *why = s->device_why ? s->device_why : d->cut_why;
+
+	res->device = (struct result_device){
+		.asked = s->cfg->device_times,
+		.counted = d->processes,
+		.reason = why ? text_dup(why) : NULL,
+		.processes = d->processes,
+		.records = d->records,
+		.written = d->written,
+		.dropped = d->dropped,
+		.unknown = d->unknown,
+		.cupti_dropped = d->cupti_dropped,
+		.clock_error_ns = d->clock_ns,
+	};
+}
+
 void inject_result(struct session_core *core, struct result *res)
 {
 	struct inject_session *s = session_of(core);
@@ -296,6 +316,7 @@ void inject_result(struct session_core *core, struct result *res)
 			.stacks_lost = s->traced.stacks_lost,
 		};
 	}
+	fill_device(s, res);
 	res->stop_known = true;
 	res->stop_attach_us = s->hold_attach_ns / 1000;
 	res->stop_detach_us = s->hold_detach_ns / 1000;

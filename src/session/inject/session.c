@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "recover.h"
+#include "device.h"
 #include "python.h"
 #include "inject/tree-task.h"
 #include "src/base/log.h"
@@ -165,6 +166,7 @@ void inject_close(struct session_core *core)
 	struct inject_session *s = session_of(core);
 
 	hook_bench_close(s->bench);
+	device_close(s);
 	tracing_close(s->tracing, &s->traced);
 	tree_free(&s->tree);
 	perfmap_close(s);
@@ -186,6 +188,7 @@ void inject_close(struct session_core *core)
 	for (size_t i = 0; i < s->max_targets; i++)
 		free(s->own[i].past_spans);
 	free(s->own);
+	free(s->device_why);
 	foreign_free(&s->foreign);
 	plans_free(s->plans);
 	doorbells_close(s->doorbells);
@@ -368,12 +371,14 @@ enum session_end inject_step(struct session_core *core, int *next_ms, struct sb_
 		session_rings(s);
 	more = tree_dispatch(&s->tree);
 	now = clock_ns();
+	device_reap(s);
 	record_fold(s);
 	tree_bury(&s->tree);
 	if (now - s->last_tick >= TICK_MS * MS)
 		tick(s, now, !more);
 	window = session_windows(core, now);
-	if ((python_step(s, now) | unrecorded_step(s, now)) && window > 2 * MS)
+	if ((python_step(s, now) | unrecorded_step(s, now) | device_step(s, now)) &&
+	    window > 2 * MS)
 		window = 2 * MS;
 	unrecorded_let_go(s);
 	if (session_slow(core, now, err))

@@ -81,7 +81,7 @@ struct tracing {
 	struct trace_clock clk;
 	struct named target[SPAN_NUMBERS], *function;
 	size_t n_functions;
-	uint32_t n_python;
+	uint32_t n_later; /* functions that were numbered as they came */
 	struct traced_process *process;
 	size_t n_processes;
 	struct unnamed *unnamed;
@@ -179,7 +179,7 @@ static void read_notes(const struct pass *p)
 		page->notes_at = note.at;
 		if (place >= NOTES)
 			continue;
-		page->note[place] = PYTHON_FROM + p->t->n_python++;
+		page->note[place] = PYTHON_FROM + p->t->n_later++;
 		declare_function(p->t, page->note[place], TRACE_PYTHON, note.symbol, note.module);
 	}
 	page_note_done(&note);
@@ -817,6 +817,61 @@ static void free_names(struct named *n, size_t count)
 	}
 }
 
+/* ---- what devices did ---- */
+
+/* No FS base makes this owner. */
+#define DEVICE_OWNER (1ull << 62)
+
+uint32_t tracing_device_track(struct tracing *t, pid_t pid, const char *text)
+{
+	struct trace_track *track;
+
+	pthread_mutex_lock(&t->lock);
+	declare_process(t, pid);
+	track = trace_thread_add(&t->threads, pid, 0, DEVICE_OWNER + t->threads.n, 0);
+	track->declared = true;
+	trace_put_thread(&t->declared,
+			 &(struct trace_thread){ .id = track->id, .pid = pid, .name = text });
+	pthread_mutex_unlock(&t->lock);
+	return track->id;
+}
+
+uint32_t tracing_device_function(struct tracing *t, const char *text, const char *kind)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&t->lock);
+	id = PYTHON_FROM + t->n_later++;
+	declare_function(t, id, TRACE_DEVICE, text, kind);
+	pthread_mutex_unlock(&t->lock);
+	return id;
+}
+
+void tracing_device_values(struct tracing *t, const struct trace_values *values)
+{
+	pthread_mutex_lock(&t->lock);
+	trace_put_values(&t->declared, values);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tracing_device_work(struct tracing *t, const struct trace_valued *span, size_t n)
+{
+	pthread_mutex_lock(&t->lock);
+	trace_put_valued(&t->spans, span, n);
+	t->sums.device += n;
+	pthread_mutex_unlock(&t->lock);
+}
+
+size_t tracing_waits(struct tracing *t)
+{
+	size_t n;
+
+	pthread_mutex_lock(&t->lock);
+	n = t->spans.len;
+	pthread_mutex_unlock(&t->lock);
+	return n;
+}
+
 void tracing_close(struct tracing *t, struct tracing_sums *sums)
 {
 	struct trace_end end;
@@ -829,7 +884,7 @@ void tracing_close(struct tracing *t, struct tracing_sums *sums)
 	pthread_mutex_lock(&t->lock);
 	trace_clock_follow(&t->clk);
 	*sums = t->sums;
-	end = (struct trace_end){ .spans = sums->calls + sums->delays,
+	end = (struct trace_end){ .spans = sums->calls + sums->delays + sums->device,
 				  .lost = sums->lost + sums->unseen,
 				  .filtered = sums->filtered,
 				  .end_ns = trace_clock_ns(&t->clk, arch->clock_read()) };

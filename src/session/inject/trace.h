@@ -50,6 +50,18 @@ void tracing_process(struct tracing *t, pid_t pid, const char *name);
 /* Code was mapped or unmapped, or may have been. From any thread. NULL is harmless. */
 void tracing_mapped(struct tracing *t, pid_t pid);
 
+/*
+ * What devices did (device-read.c). A track or a function gets a number that no other has;
+ * tracing_device_work() takes spans of these, whose values are those of the set in each.
+ * tracing_waits(): bytes that the pipe has not taken yet.
+ */
+struct trace_valued;
+uint32_t tracing_device_track(struct tracing *t, pid_t pid, const char *name);
+uint32_t tracing_device_function(struct tracing *t, const char *name, const char *kind);
+void tracing_device_values(struct tracing *t, const struct trace_values *values);
+void tracing_device_work(struct tracing *t, const struct trace_valued *span, size_t n);
+size_t tracing_waits(struct tracing *t);
+
 /* Names: of the target with this span_bit, of the function with this number. */
 void tracing_target(struct tracing *t, uint8_t bit, const char *name, const char *module);
 void tracing_function(struct tracing *t, uint32_t number, const char *name, const char *module);
@@ -65,7 +77,7 @@ void tracing_values(struct tracing *t, uint8_t bit, const struct trace_values *v
 		    const struct tracing_masks *masks);
 
 struct tracing_sums {
-	uint64_t calls, delays; /* recorded */
+	uint64_t calls, delays, device; /* recorded */
 	uint64_t lost, unseen, filtered;
 	uint64_t stacks, stacks_lost; /* of calls recorded */
 };
