@@ -57,7 +57,7 @@ static json_t *busy_json(const struct result_device *d)
 	return list;
 }
 
-static json_t *rows_json(const struct result_device *d)
+static json_t *kernels_json(const struct result_device *d)
 {
 	json_t *list = json_must(json_array());
 
@@ -92,7 +92,7 @@ void result_device_put(json_t *cuda, const struct result_device *d)
 		json_put(o, counts[i].name,
 			 d->counted ? kind_u64_new(*field(d, counts[i].at)) : json_null());
 	json_put(o, "busy", d->known ? busy_json(d) : json_null());
-	json_put(o, "by_kernel", d->known ? rows_json(d) : json_null());
+	json_put(o, "by_kernel", d->known ? kernels_json(d) : json_null());
 }
 
 static void take_busy(const json_t *list, struct result_device *d)
