@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "elf/module.h"
 #include "inject/clock.h"
 
 struct role {
 	pid_t pid;
+	bool hands_on;
 	char name[64];
 };
 
@@ -255,18 +257,46 @@ void sweep_reading_free(struct sweep_reading *r)
 
 /* ---- between two ---- */
 
-const char *sweep_role_of(struct sweep_reader *reader, pid_t pid)
+/* Is it a Go program? */
+static bool hands_on(pid_t pid)
+{
+	struct module_list list = { 0 };
+	struct sb_err err = { 0 };
+	struct maps maps = { 0 };
+	bool is = false;
+
+	if (maps_read(pid, &maps, &err) < 0)
+		return false;
+	if (module_find(&(struct module_space){ pid, &maps, NULL }, "", &list, &err) >= 0)
+		is = list.count && image_is_go(list.module[0].img);
+	module_list_free(&list);
+	maps_free(&maps);
+	return is;
+}
+
+static const struct role *role_of(struct sweep_reader *reader, pid_t pid)
 {
 	struct role *role;
 
 	for (size_t i = 0; i < reader->n_roles; i++)
 		if (reader->role[i].pid == pid)
-			return reader->role[i].name;
+			return &reader->role[i];
 	reader->role = must(reallocarray(reader->role, reader->n_roles + 1, sizeof(*reader->role)));
 	role = &reader->role[reader->n_roles++];
 	role->pid = pid;
+	role->hands_on = hands_on(pid);
 	sweep_role(pid, role->name, sizeof(role->name));
-	return role->name;
+	return role;
+}
+
+const char *sweep_role_of(struct sweep_reader *reader, pid_t pid)
+{
+	return role_of(reader, pid)->name;
+}
+
+bool sweep_hands_on(struct sweep_reader *reader, pid_t pid)
+{
+	return role_of(reader, pid)->hands_on;
 }
 
 struct lanes {

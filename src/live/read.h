@@ -39,6 +39,9 @@ struct sweep_reader;
 
 /* The role of a process: its first one. Valid until the next call. */
 const char *sweep_role_of(struct sweep_reader *reader, pid_t pid);
+/* Its threads pass work on to each other faster than it can be seen: Go's, which carry goroutines
+ * in turn, and look for more while another one runs. */
+bool sweep_hands_on(struct sweep_reader *reader, pid_t pid);
 
 /* The reader borrows the client. n_all: targets of the session, the progress target included. */
 struct sweep_reader *sweep_reader_new(struct sweep_job *job, struct client *client, size_t n_all);

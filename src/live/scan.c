@@ -33,7 +33,7 @@ struct scanned {
 	size_t role;
 	uint64_t sets; /* a bit each */
 	enum work work;
-	bool changed;
+	bool changed, hands_on;
 };
 
 struct sweep_scan {
@@ -53,7 +53,8 @@ static struct scanned *find(struct sweep_scan *scan, pid_t tid)
 }
 
 /* False: too many, or one without a name. */
-static bool add(struct sweep_scan *scan, const struct sweep_row *row, size_t role, uint64_t sets)
+static bool add(struct sweep_scan *scan, const struct sweep_row *row, size_t role, uint64_t sets,
+		bool hands_on)
 {
 	struct scanned *t = row->tid ? find(scan, row->tid) : NULL;
 
@@ -61,7 +62,9 @@ static bool add(struct sweep_scan *scan, const struct sweep_row *row, size_t rol
 		return false;
 	if (!t) {
 		t = &scan->thread[scan->n++];
-		*t = (struct scanned){ .pid = row->pid, .tid = row->tid, .role = role };
+		*t = (struct scanned){
+			.pid = row->pid, .tid = row->tid, .role = role, .hands_on = hands_on
+		};
 	}
 	t->sets |= sets;
 	return true;
@@ -107,7 +110,8 @@ struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *d
 			continue;
 		role = drive_role(drive, sweep_role_of(reader, row->pid));
 		scan->n_roles = role >= scan->n_roles ? role + 1 : scan->n_roles;
-		whole = add(scan, row, role, sets_of(scan, drive, row->target));
+		whole = add(scan, row, role, sets_of(scan, drive, row->target),
+			    sweep_hands_on(reader, row->pid));
 	}
 	if (!whole || scan->n < 2)
 		scan->n = 0;
@@ -191,7 +195,7 @@ static void count(struct sweep_scan *scan, size_t set, size_t role)
 
 		if (!(t->sets >> set & 1))
 			continue;
-		unsteady |= t->changed;
+		unsteady |= t->changed || t->hands_on;
 		surely += t->role == role && t->work == WORK_SURELY;
 		perhaps += t->role == role && t->work != WORK_NONE;
 	}
