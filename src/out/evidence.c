@@ -8,6 +8,11 @@
 
 enum { MIB = 1 << 20 };
 
+static uint64_t more_than(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
 static uint64_t total(const struct result_evidence *e)
 {
 	uint64_t sum = 0;
@@ -131,53 +136,97 @@ static void print_machine(FILE *to, const struct result_evidence *e)
 		fputc('\n', to);
 }
 
-/* What the control group counted, where it did. */
-static void print_cgroup(FILE *to, const struct result_cgroup *g)
+/* A wait that is not the machine's, as that of the root is. */
+static bool is_own(const struct result_evidence *e, enum cgroup_counter counter,
+		   enum machine_counter machine)
+{
+	const uint64_t n = e->cgroup.rows.of[counter], all = e->machine.of[machine];
+
+	return !e->machine.there || e->machine.why[machine] ||
+	       more_than(n, all) > all / 100 + 1000000;
+}
+
+/* "12 major page faults", "waits for memory 3.1% of the time"; false: there is nothing. */
+static bool cgroup_text(const struct result_evidence *e, size_t i, char *text, size_t size)
 {
 	static const struct {
 		enum cgroup_counter counter;
-		bool is_time;
 		const char *name;
 	} rows[] = {
-		{ CGROUP_THROTTLED, true, "without its quota of processor time for" },
-		{ CGROUP_MEMORY_HIGH, false, "times over memory.high" },
-		{ CGROUP_MEMORY_MAX, false, "times at the limit of memory" },
-		{ CGROUP_MEMORY_OOM, false, "times out of memory" },
-		{ CGROUP_OOM_KILLS, false, "processes killed for memory" },
-		{ CGROUP_FAULTS_MAJOR, false, "major page faults" },
-		{ CGROUP_REFAULTS_ANON, false, "anonymous pages that came back" },
-		{ CGROUP_REFAULTS_FILE, false, "pages of files that came back" },
-		{ CGROUP_SWAP_IN, false, "pages swapped in" },
-		{ CGROUP_SWAP_OUT, false, "pages swapped out" },
+		{ CGROUP_MEMORY_HIGH, "times over memory.high" },
+		{ CGROUP_MEMORY_MAX, "times at the limit of memory" },
+		{ CGROUP_MEMORY_OOM, "times out of memory" },
+		{ CGROUP_OOM_KILLS, "processes killed for memory" },
+		{ CGROUP_FAULTS_MAJOR, "major page faults" },
+		{ CGROUP_REFAULTS_ANON, "anonymous pages that came back" },
+		{ CGROUP_REFAULTS_FILE, "pages of files that came back" },
+		{ CGROUP_SWAP_IN, "pages swapped in" },
+		{ CGROUP_SWAP_OUT, "pages swapped out" },
 	};
+	const struct result_rows *g = &e->cgroup.rows;
+
+	if (i >= sizeof(rows) / sizeof(*rows) || g->why[rows[i].counter] || !g->of[rows[i].counter])
+		return false;
+	snprintf(text, size, "%" PRIu64 " %s", g->of[rows[i].counter], rows[i].name);
+	return true;
+}
+
+static bool cgroup_wait_text(const struct result_evidence *e, size_t i, char *text, size_t size)
+{
+	static const struct {
+		enum cgroup_counter counter;
+		enum machine_counter machine;
+		const char *name;
+	} rows[] = {
+		{ CGROUP_CPU_PRESSURE, MACHINE_CPU_PRESSURE, "a processor" },
+		{ CGROUP_MEMORY_PRESSURE, MACHINE_MEMORY_PRESSURE, "memory" },
+		{ CGROUP_IO_PRESSURE, MACHINE_IO_PRESSURE, "a device" },
+	};
+	const struct result_rows *g = &e->cgroup.rows;
+
+	if (i >= sizeof(rows) / sizeof(*rows) || g->why[rows[i].counter] ||
+	    !g->of[rows[i].counter] || !is_own(e, rows[i].counter, rows[i].machine))
+		return false;
+	snprintf(text, size, "waits for %s %.1f%% of the time", rows[i].name,
+		 e->time_s > 0 ? (double)g->of[rows[i].counter] / e->time_s / 1e7 : 0);
+	return true;
+}
+
+static bool cgroup_quota_text(const struct result_evidence *e, size_t i, char *text, size_t size)
+{
+	const struct result_rows *g = &e->cgroup.rows;
+	char time[32];
+
+	if (i || g->why[CGROUP_THROTTLED] || !g->of[CGROUP_THROTTLED])
+		return false;
+	snprintf(text, size,
+		 "without its quota of processor time for %s in %" PRIu64 " of %" PRIu64 " periods",
+		 out_time((double)g->of[CGROUP_THROTTLED], time, sizeof(time)),
+		 g->of[CGROUP_THROTTLED_PERIODS], g->of[CGROUP_PERIODS]);
+	return true;
+}
+
+/* What the control group counted, where it did. */
+static void print_cgroup(FILE *to, const struct result_evidence *e)
+{
+	typedef bool text_fn(const struct result_evidence *e, size_t i, char *text, size_t size);
+	static text_fn *const parts[] = { cgroup_quota_text, cgroup_wait_text, cgroup_text };
+	enum { PARTS = sizeof(parts) / sizeof(*parts), ROWS = 9 };
 	bool any = false;
-	char text[32];
+	char text[128];
 
-	for (size_t i = 0; g->path && i < sizeof(rows) / sizeof(*rows); i++) {
-		uint64_t n = g->rows.of[rows[i].counter];
-
-		if (g->rows.why[rows[i].counter] || !n)
+	for (size_t i = 0; e->cgroup.path && i < PARTS * (size_t)ROWS; i++) {
+		if (!parts[i / ROWS](e, i % ROWS, text, sizeof(text)))
 			continue;
-		fputs(any ? ", " : "  the control group ", to);
 		if (!any) {
-			out_shown(to, g->path);
-			fputs(": ", to);
+			fputs("  the control group ", to);
+			out_shown(to, e->cgroup.path);
 		}
+		fprintf(to, "%s%s", any ? ", " : ": ", text);
 		any = true;
-		if (rows[i].is_time)
-			fprintf(to, "%s %s in %" PRIu64 " of %" PRIu64 " periods", rows[i].name,
-				out_time((double)n, text, sizeof(text)),
-				g->rows.of[CGROUP_THROTTLED_PERIODS], g->rows.of[CGROUP_PERIODS]);
-		else
-			fprintf(to, "%" PRIu64 " %s", n, rows[i].name);
 	}
 	if (any)
 		fputc('\n', to);
-}
-
-static uint64_t more_than(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
 }
 
 static void print_bytes(FILE *to, uint64_t bytes)
@@ -283,7 +332,7 @@ void out_evidence(FILE *to, const struct result_evidence *e)
 	print_cache(to, e);
 	print_locks(to, e);
 	print_machine(to, e);
-	print_cgroup(to, &e->cgroup);
+	print_cgroup(to, e);
 	print_memory(to, e->memory);
 	print_hardware(to, e);
 	print_stream(to, &e->stream);

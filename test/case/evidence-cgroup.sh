@@ -79,7 +79,7 @@ grep -q '^cgroup_cpu_throttled_ns: [1-9]' status || fail "status: $(cat status)"
 inner=($(($(throttled) - inner[0])) $(($(limited) - inner[1])))
 sb_stop
 ended 0
-grep -q "the control group .*$cpu.*without its quota of processor time for .* in [0-9]* of [0-9]* periods, .* times at the limit of memory.* 1 processes killed for memory" sb.err ||
+grep -q "the control group .*$cpu.*: without its quota of processor time for .* in [0-9]* of [0-9]* periods, .* times at the limit of memory.* 1 processes killed for memory" sb.err ||
 	fail "the summary: $(cat sb.err)"
 python3 - run.json "$cpu" "$memory" $(($(throttled) - time_before)) $(($(limited) - limit_before)) \
 	$(($(ooms) - ooms_before)) "${inner[@]}" <<'P' >check 2>&1 || fail "$(cat check)"

@@ -12,7 +12,7 @@ start calls "$V/calls"
 snapshot "$pid"
 odd=$'od"d\\name\nin two.so:fn' # a file may be called that
 attach "$pid" :victim_work 2us "$odd" 5us later.so:fn 1us later.so:fn 2us pid="$pid" --metrics "$port" \
-	--metrics-file "$T/sb.prom" --metrics-by-pid --interval 100ms
+	--metrics-file "$T/sb.prom" --metrics-by-pid --evidence --interval 100ms
 await_session
 cat >"$T/strict.py" <<'P'
 import re, sys, time, urllib.request
@@ -60,6 +60,8 @@ def parse(text, openmetrics):
     assert {l["target"] for l in named} == {":victim_work", odd, "later.so:fn"}, named
     assert sorted(l.get("tree", "") for l in named) == ["", "", "", pid], named
     assert any(n == "sbinject_hits_total" and l.get("pid") == pid for n, l in all_labels)
+    for part in "machine_interrupts", "cgroup_", "process_memory_begin_bytes":
+        assert any(n.startswith("sbinject_evidence_" + part) for n, l in all_labels), part
 
 time.sleep(0.5)
 def get(accept):
