@@ -29,7 +29,7 @@ wait_for 20 gone || fail 'the agent is still at work'
 untraced "$pid" || fail 'it is still traced'
 
 # The next session begins as if nothing had been.
-sb trace -p "$pid" cuda:launch --for 700ms --device-times -o "$T/t.jsonl" --json "$T/run.json"
+sb trace -p "$pid" cuda:launch --for 3s --device-times -o "$T/t.jsonl" --json "$T/run.json"
 ended 0
 more kernels "$(j cuda.device.kernels)" 20
 finish gpu "$pid"
