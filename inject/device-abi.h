@@ -16,10 +16,12 @@
  * The side that ends first leaves nothing for the other one to do:
  *
  * - sbinject sets `stop`; the agent disables and flushes, writes the last events, sets `state` to
- *   SB_DEVICE_ENDED or SB_DEVICE_REFUSED, and touches the room no more: it may be unmapped.
+ *   SB_DEVICE_ENDED or SB_DEVICE_REFUSED, and waits for `taken`. It answers by `left`, and touches
+ * the room no more: sbinject unmaps it.
  * - sbinject writes the time into `alive_ns` many times a second. Where it is older than
- *   SB_DEVICE_ALIVE_NS, sbinject is gone: the agent does the same, without events, and unmaps the
- *   room itself.
+ *   SB_DEVICE_ALIVE_NS, sbinject is gone: the agent does the same, without events, sets `state` to
+ *   SB_DEVICE_GONE and unmaps the room itself, unless `taken` is set by then. An sbinject that was
+ *   stopped for so long sees that state after it has set `taken`, and unmaps nothing.
  *
  * All times are ns of CLOCK_MONOTONIC but for those of records, which are of CUPTI's clock.
  */
@@ -31,8 +33,8 @@
 enum sb_device_state {
 	SB_DEVICE_STARTING = 0, /* the agent's thread has not enabled anything yet */
 	SB_DEVICE_RUNS,
-	SB_DEVICE_ENDED,   /* ... and is out of the room */
-	SB_DEVICE_REFUSED, /* `step` says why, nothing is enabled; it is out of the room */
+	SB_DEVICE_ENDED,   /* nothing is enabled any more */
+	SB_DEVICE_REFUSED, /* `step` says why, nothing was enabled */
 	SB_DEVICE_GONE,	   /* it saw nothing of sbinject for too long, and unmaps the room */
 };
 
@@ -69,6 +71,8 @@ struct sb_device {
 	uint32_t seen; /* `final` was, and all before it was read */
 	uint64_t alive_ns;
 	uint64_t tail;
+	uint32_t taken; /* sbinject unmaps the room */
+	uint32_t left;	/* the agent's answer */
 	/* the agent */
 	uint64_t head;
 	uint32_t state, step, end;

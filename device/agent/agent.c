@@ -33,6 +33,7 @@ enum {
 	BEGINS_MS = 200, /* ... where nothing is recorded yet */
 	DRAIN_MS = 1000,
 	LEAVE_MS = 4000, /* a thread that was lent may be on its way out of the room until then */
+	LINGER_MS = 20,
 	BUFFER_BYTES = 1 << 20,
 	LOOKS = 4,
 };
@@ -385,18 +386,32 @@ static void await_reader(struct sb_device *d)
 /* sbinject is gone, and nothing of it looks at the room any more, once that thread has left. */
 static void unmap_room(struct sb_device *d)
 {
-	void *room = (void *)(uintptr_t)d->room;
-	size_t size = d->room_size;
+	uint64_t until = now_ns() + LEAVE_MS * MS;
 
-	for (unsigned int i = 0; i < LEAVE_MS / NAP_MS; i++)
-		nap(NAP_MS);
-	munmap(room, size);
+	while (now_ns() < until)
+		nap(4 * NAP_MS);
+	munmap((void *)(uintptr_t)d->room, d->room_size);
+}
+
+/* Who unmaps the room? `taken` before the state and after it: at most one does. */
+static void leave_room(struct sb_device *d, enum sb_device_state state)
+{
+	__atomic_store_n(&d->state, state, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&d->taken, __ATOMIC_ACQUIRE) && alive(d))
+		nap(LINGER_MS);
+	if (__atomic_load_n(&d->taken, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&d->left, 1, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(&d->state, SB_DEVICE_GONE, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&d->taken, __ATOMIC_SEQ_CST))
+		unmap_room(d);
 }
 
 static void *worker(void *arg)
 {
 	struct sb_device *d = arg;
-	bool fine, gone;
+	bool fine;
 
 	d->worker = (uint32_t)syscall(SYS_gettid);
 	fine = begin(d) == 0;
@@ -412,14 +427,7 @@ static void *worker(void *arg)
 		nap(1);
 	await_reader(d);
 	__atomic_store_n(&at_work, 0, __ATOMIC_RELEASE);
-	gone = !alive(d);
-	__atomic_store_n(&d->state,
-			 gone ? SB_DEVICE_GONE :
-			 fine ? SB_DEVICE_ENDED :
-				SB_DEVICE_REFUSED,
-			 __ATOMIC_RELEASE);
-	if (gone)
-		unmap_room(d);
+	leave_room(d, fine ? SB_DEVICE_ENDED : SB_DEVICE_REFUSED);
 	return NULL;
 }
 
@@ -463,7 +471,8 @@ __attribute__((visibility("default"))) int sb_agent(struct sb_mailbox *mailbox)
 
 	if (d->magic != SB_DEVICE_MAGIC || mailbox->command != SB_AGENT_APPLY)
 		return SB_AGENT_DAMAGED;
-	if (start(d) < 0)
+	d->left = start(d) < 0; /* there is no thread of ours */
+	if (d->left)
 		__atomic_store_n(&d->state, SB_DEVICE_REFUSED, __ATOMIC_RELEASE);
 	return SB_AGENT_OK;
 }

@@ -18,7 +18,7 @@ state() { # PID: descriptors, names of threads, mappings but for the heap and st
 	} >"$T/$2"
 }
 trace() {
-	sb trace -p "$pid" cuda:launch cuda:memset --for 700ms --device-times -o "$T/t.jsonl" --json "$T/run.json"
+	sb trace -p "$pid" cuda:launch cuda:memset --for 2s --device-times -o "$T/t.jsonl" --json "$T/run.json"
 	ended 0
 	more kernels "$(j cuda.device.kernels)" 50
 	same 'all records' "$(j cuda.device.records)" "$(j cuda.device.written)"

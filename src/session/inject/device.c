@@ -283,6 +283,58 @@ static void load(struct inject_session *s, struct record *rec, uint64_t now)
 		refuse(s, rec, "the agent could not be loaded: %s", answer.reason);
 }
 
+static void say_stop(const struct device *dev)
+{
+	uint32_t stop = 1;
+
+	if (dev->mailbox)
+		memory_write(&dev->mailbox->space->mem, dev->at + offsetof(struct sb_device, stop),
+			     &stop, sizeof(stop), NULL);
+}
+
+/*
+ * Unmaps a room, once its last events were read, the agent's thread is out of it or never was in
+ * it, and no lent thread is: true; nothing of ours is left to do. An agent that unmaps it itself
+ * says so after `taken` was set.
+ */
+static bool leave_room(struct inject_session *s, struct record *rec)
+{
+	struct device *dev = rec->device;
+	const struct memory *mem = &dev->mailbox->space->mem;
+	struct sb_err err = { 0 };
+	struct sb_device d;
+	uint32_t taken = 1;
+
+	if (mailbox_busy(dev->mailbox))
+		return false;
+	if (memory_peek(mem, dev->at, &d, sizeof(d)) != sizeof(d) || d.magic != SB_DEVICE_MAGIC ||
+	    d.state == SB_DEVICE_GONE)
+		return true;
+	if (dev->started && !d.left) {
+		if (d.seen)
+			memory_write(mem, dev->at + offsetof(struct sb_device, taken), &taken,
+				     sizeof(taken), NULL);
+		return false;
+	}
+	if (mailbox_unmap(dev->mailbox, &s->tree, &err) < 0 && err.code != SB_ENOPROC)
+		session_warn(s, "process %d: the device agent's memory stays mapped: %s", rec->pid,
+			     err.what);
+	return true;
+}
+
+/* Of a process that is without device times. */
+static void leave_early(struct inject_session *s, struct record *rec)
+{
+	struct device *dev = rec->device;
+
+	if (!leave_room(s, rec) || rec->ended)
+		return;
+	device_room_close(s->device_reader, dev->room, &s->device_sums);
+	mailbox_free(dev->mailbox);
+	dev->room = NULL;
+	dev->mailbox = NULL;
+}
+
 static void begin(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct device *dev = rec->device;
@@ -296,6 +348,8 @@ static void begin(struct inject_session *s, struct record *rec, uint64_t now)
 		dev->stage = DEVICE_WORKS;
 	else if (now - dev->since_ns > BEGIN_MS * MS)
 		refuse(s, rec, "CUPTI did not answer within %d s", BEGIN_MS / 1000);
+	if (dev->stage == DEVICE_OVER)
+		say_stop(dev);
 	if (dev->stage == DEVICE_WORKS)
 		log_debug("process %d: device agent at work, CUPTI API version %u", rec->pid,
 			  d.cupti_version);
@@ -313,6 +367,8 @@ static bool step_one(struct inject_session *s, struct record *rec, uint64_t now)
 		load(s, rec, now);
 	else if (dev->stage == DEVICE_BEGINS)
 		begin(s, rec, now);
+	else if (dev->stage == DEVICE_OVER && dev->mailbox)
+		leave_early(s, rec);
 	return dev->stage == DEVICE_LOADS || dev->stage == DEVICE_BEGINS;
 }
 
@@ -335,31 +391,10 @@ bool device_step(struct inject_session *s, uint64_t now)
 
 /* ---- the end ---- */
 
-static void say_stop(const struct device *dev)
-{
-	uint32_t stop = 1;
-
-	if (dev->mailbox)
-		memory_write(&dev->mailbox->space->mem, dev->at + offsetof(struct sb_device, stop),
-			     &stop, sizeof(stop), NULL);
-}
-
-/* The agent's thread is out of its room, or never was in it; no lent thread is. */
-static bool is_quiet(struct inject_session *s, const struct device *dev)
-{
-	struct sb_device d;
-
-	if (mailbox_busy(dev->mailbox))
-		return false;
-	return !dev->started || (device_room_look(s->device_reader, dev->room, &d) &&
-				 (d.state == SB_DEVICE_ENDED || d.state == SB_DEVICE_REFUSED));
-}
-
 static bool stop_one(struct inject_session *s, struct record *rec, uint64_t now)
 {
 	struct device *dev = rec->device;
 	struct proc *proc = tree_proc(&s->tree, rec->pid);
-	struct sb_device d;
 
 	if (!proc || rec->ended || memory_gone(&rec->space->mem))
 		return true;
@@ -367,15 +402,7 @@ static bool stop_one(struct inject_session *s, struct record *rec, uint64_t now)
 		load(s, rec, now);
 	else if (dev->mailbox->remote.async)
 		mailbox_step(dev->mailbox, &s->tree, now, 0);
-	if (is_quiet(s, dev)) {
-		struct sb_err err = { 0 };
-
-		if (mailbox_unmap(dev->mailbox, &s->tree, &err) < 0 && err.code != SB_ENOPROC)
-			session_warn(s, "process %d: the device agent's memory stays mapped: %s",
-				     rec->pid, err.what);
-		return true;
-	}
-	return device_room_look(s->device_reader, dev->room, &d) && d.state == SB_DEVICE_GONE;
+	return leave_room(s, rec);
 }
 
 /* It ended, or the run did, before there was anything to add up. */
