@@ -29,6 +29,8 @@ trace() {
 
 start gpu "$V/cuda" -t 3 -u 1000000 -c "$V/libcupti.so.12" -d "$T/dev/nvidia-uvm" "$V/libcuda.so.1"
 state "$pid" before
+"$SB" doctor -p "$pid" >"$T/doctor" 2>&1 || true # of other rows
+grep -qE '^  device times +yes$' "$T/doctor" || fail "doctor: $(cat "$T/doctor")"
 trace
 state "$pid" after
 diff "$T/before" "$T/after" | grep '^[<>]' >"$T/diff" || fail 'nothing of the agent is left: how are its callbacks called?'

@@ -137,6 +137,7 @@ less 'ns of its exit' "$(sed -n 's/^took child //p' "$T/sb.out")" 1000000000
 
 # Without a file there is no place for them; without a device nothing is loaded.
 refuses 125 'device-times needs -o' trace cuda --device-times -- "${cuda[@]}" -n 1 "${own[@]}"
+refuses 125 'device-times needs --backend inject' trace cuda --device-times --no-follow -o "$T/t.jsonl" -- "${cuda[@]}" -n 1 "${own[@]}"
 sb trace cuda:launch --device-times -o "$T/t.jsonl" --json "$T/run.json" -- "$V/cuda" -n 100 -u 1000000 "${own[@]}"
 ended 0
 same 'no device' "$(j cuda.device.reason)" 'no process used a device'
