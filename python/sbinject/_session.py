@@ -493,8 +493,21 @@ class delay:
             _remove(self._args[2] or _own_pid(), run.target, run)
 
 
-# Rows of `sbinject doctor` whose "no" does not matter to a process that attaches to itself.
-_OTHERS = ("processes of the same user", "processes under seccomp", "thread=", "uprobe ", "kmod ")
+# Checks of `sbinject doctor` that do not matter to a process that attaches to itself.
+_OTHERS = ("processes of the same user", "processes under seccomp", "thread=")
+
+
+def _obstacle(report: dict) -> Optional[str]:
+    """The first failed check of a document of `sbinject doctor`, with its remedy. Evidence and
+    device times are no obstacle to delays, and these need but one backend."""
+    rows = list(report["machine"])
+    rows += [row for row in report["backends"] if row["backend"] == "inject"]
+    for process in report["processes"]:
+        rows += process["checks"]
+    for row in rows:
+        if not row["ok"] and not row.get("check", "").startswith(_OTHERS):
+            return "; ".join(text for text in (row["reason"], row["remedy"]) if text)
+    return None
 
 
 def why_not_available(pid: Optional[int] = None) -> Optional[str]:
@@ -509,23 +522,21 @@ def why_not_available(pid: Optional[int] = None) -> Optional[str]:
         let_trace(True)
         try:
             said = subprocess.run(
-                [path, "doctor", "-p", str(pid)],
+                [path, "doctor", "--json", "-", "-p", str(pid)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+                stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
                 timeout=30,
             )
+            return _obstacle(json.loads(said.stdout))
+        except ValueError:  # no document
+            return f"{path}: {said.stderr.strip()}"
         except (OSError, subprocess.SubprocessError) as e:
             return f"{path}: {e}"
         finally:
             let_trace(False)
-    for line in said.stdout.splitlines():
-        row, no, reason = line.strip().partition(" no: ")
-        if no and not row.startswith(_OTHERS):
-            return reason
-    return None if said.returncode in (0, 1) and said.stdout else f"{path}: {said.stdout.strip()}"
 
 
 def is_available(pid: Optional[int] = None) -> bool:

@@ -86,9 +86,9 @@ is 'result of the handlers' "$(grep -c '"module":"interrupt","irq":[0-9]*,"cpu":
 for name in dma_fence_init dma_fence_signaled dma_fence_destroy; do
 	is "$name" "$(in_trace $name dma_fence)" "$n"
 done
-# A sleep that is over before the thread is off its processor is none there.
-[ "$(in_trace 'off CPU: sleeping' sched)" -ge $(($(own sleeps) / 4)) ] || fail "asleep: $(in_trace 'off CPU: sleeping' sched)"
-[ "$(in_trace 'off CPU: uninterruptible' sched)" -ge $((n / 4)) ] || fail "waited: $(in_trace 'off CPU: uninterruptible' sched)"
+# A sleep that is over before the thread is off its processor is none there: the slower the guest, the more of them.
+[ "$(in_trace 'off CPU: sleeping' sched)" -ge $(($(own sleeps) / 10)) ] || fail "asleep: $(in_trace 'off CPU: sleeping' sched)"
+[ "$(in_trace 'off CPU: uninterruptible' sched)" -ge $((n / 10)) ] || fail "waited: $(in_trace 'off CPU: uninterruptible' sched)"
 is 'threads of the interrupt' "$(grep -c '"type":"process","name":"irq/[0-9]*-nvidia"' /tmp/run.jsonl)" 1
 is 'named as absent' "$(grep -c 'left out, as this kernel has no such name' /tmp/why)" 1
 has 'kernel:nvidia_isr_msix_kthread_bh (did you mean .nvidia_isr_kthread_bh' /tmp/why

@@ -205,7 +205,28 @@ def documented():
     clean()
 
 
+def availability():
+    """What is no part of a delay is no obstacle: BPF, counters of the processor, other backends."""
+    def row(key, name, ok):
+        return {key: name, "ok": ok, "reason": None if ok else name, "remedy": None if ok else "do"}
+
+    def found(inject=True, own=True, others=True):
+        return sbinject._session._obstacle({
+            "machine": [row("check", "thread= (FS base)", False), row("check", "own", own)],
+            "backends": [row("backend", "inject", inject), row("backend", "kmod", False)],
+            "evidence": [row("check", "capability for BPF", False)],
+            "processes": [{"checks": [row("check", "others", others)],
+                           "device": [row("check", "device times", False)]}],
+        })
+
+    same("fine", found(), None)
+    same("ptrace", found(inject=False), "inject; do")
+    same("machine", found(own=False), "own; do")
+    same("process", found(others=False), "others; do")
+
+
 fds = sorted(os.listdir("/proc/self/fd"))
+availability()
 assert sbinject.is_available(), sbinject.why_not_available()
 for case in (native_and_python, nested, timed, by_hand, children_and_threads, raising, bad_input,
              probes, spin, documented):
