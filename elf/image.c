@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "soname.h"
 #include "src/base/caps.h"
@@ -281,6 +282,20 @@ int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, str
 	if (fd < 0 && errno != ENOEXEC)
 		ret = open_by_path(pid, root, map, &fd, err);
 	return ret < 0 ? ret : take_open(fd, map->path, root, out, err);
+}
+
+int image_of_ended(const struct map_entry *map, struct image **out, struct sb_err *err)
+{
+	struct stat st;
+	int fd = inroot_open("", map->path);
+
+	*out = NULL;
+	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_ino != map->inode ||
+			(major(st.st_dev) << 20 | minor(st.st_dev)) != map->dev)) {
+		close(fd);
+		return err_set(err, SB_EFILE, "%s is not the file that was loaded", map->path);
+	}
+	return take_open(fd, map->path, "", out, err);
 }
 
 const char *image_soname_of_map(pid_t pid, const struct map_entry *map)

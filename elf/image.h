@@ -44,6 +44,10 @@ void image_put(struct image *img);				     /* NULL is harmless */
  */
 int image_of_map(pid_t pid, const struct map_entry *map, struct image **out, struct sb_err *err);
 
+/* The same of a process that has ended: the file at that path of this program's own root, if it is
+ * the mapped one by device and number. */
+int image_of_ended(const struct map_entry *map, struct image **out, struct sb_err *err);
+
 /* Its DT_SONAME, "" if it has none, where it was opened before; NULL: not known without that. */
 const char *image_soname_of_map(pid_t pid, const struct map_entry *map);
 

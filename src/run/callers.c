@@ -46,11 +46,20 @@ void callers_close(struct callers *c)
 
 /* ---- maps ---- */
 
+/* A short process may have ended before the maps that it had are read here. */
+static struct image *open_file(pid_t pid, const struct map_entry *e)
+{
+	struct sb_err err = { 0 };
+	struct image *img;
+
+	if (image_of_map(pid, e, &img, &err) == 0 || image_of_ended(e, &img, &err) == 0)
+		return img;
+	return NULL;
+}
+
 /* The number of the file behind an entry, which is opened for the first process that has it. */
 static uint32_t file_of(struct callers *c, pid_t pid, const struct map_entry *e)
 {
-	struct sb_err err = { 0 };
-
 	if (!e->x || e->path[0] != '/' || !e->inode)
 		return 0;
 	for (size_t i = 0; i < c->n_files; i++) {
@@ -58,16 +67,14 @@ static uint32_t file_of(struct callers *c, pid_t pid, const struct map_entry *e)
 
 		if (f->dev != e->dev || f->inode != e->inode)
 			continue;
-		if (!f->img && image_of_map(pid, e, &f->img, &err))
-			f->img = NULL;
+		if (!f->img)
+			f->img = open_file(pid, e);
 		return (uint32_t)i + 1;
 	}
 	if (c->n_files == FILES_MOST)
 		return 0;
 	c->file = must_realloc(c->file, (c->n_files + 1) * sizeof(*c->file));
-	c->file[c->n_files] = (struct file){ e->dev, e->inode, NULL };
-	if (image_of_map(pid, e, &c->file[c->n_files].img, &err))
-		c->file[c->n_files].img = NULL;
+	c->file[c->n_files] = (struct file){ e->dev, e->inode, open_file(pid, e) };
 	return (uint32_t)++c->n_files;
 }
 

@@ -36,6 +36,7 @@ ended 0
 let_go "$victim"
 for i in 0 1 2 3; do
 	more "target $i: calls" "$(j targets.$i.spans.calls)" 100
-	less "target $i: the longest" "$(j targets.$i.spans.max_ns)" 250000000
+	# Of a call that lost its processor that is hundreds of ms; a wrong begin or end makes it seconds.
+	less "target $i: the longest" "$(j targets.$i.spans.max_ns)" 2000000000
 done
 finish torture "$victim"

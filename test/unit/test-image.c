@@ -360,7 +360,7 @@ static void test_deleted_and_replaced_files(void **state)
 /* Known from the first time that it was opened, until the file is another one. */
 static void test_soname_without_opening(void **state)
 {
-	const struct map_entry *e = NULL;
+	struct map_entry *e = NULL;
 	struct sb_err err = { 0 };
 	struct image *img;
 	struct maps maps;
@@ -379,6 +379,12 @@ static void test_soname_without_opening(void **state)
 	assert_int_equal(image_of_map(getpid(), e, &img, &err), 0);
 	image_put(img);
 	assert_string_equal(image_soname_of_map(getpid(), e), "libunit.so.3");
+	assert_int_equal(image_of_ended(e, &img, &err), 0);
+	image_put(img);
+	e->inode++; /* another file of that name */
+	assert_int_equal(image_of_ended(e, &img, &err), -SB_EFILE);
+	assert_null(img);
+	e->inode--;
 	assert_int_equal(utimensat(AT_FDCWD, build_path("named.so"), NULL, 0), 0);
 	assert_null(image_soname_of_map(getpid(), e));
 	maps_free(&maps);
