@@ -3,7 +3,6 @@
 # find, given a pid alone: the function that sets the pace limits the program, the one beside it does
 # not matter. The victim is as it was, and the commands of the steps are those that it ran.
 # limit: 240 s
-# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 [ "$(nproc)" -ge 2 ] || skip 'one processor hides nothing'

@@ -33,8 +33,12 @@ try successive crit CRITICAL
 same lanes "$(sj gates.lanes)" 1
 
 start timer "$V/sweep-shapes" threads workers=4 item=4000 timer=1
-finds INCONCLUSIVE "$pid" :crit --progress :item --time "${time:-5s}"
-same 'it is clear' "$(sj targets.0.lanes_unclear)" true
+for _ in 1 2 3; do # one in a hundred is taken for late, which goes before it
+	finds INCONCLUSIVE "$pid" :crit --progress :item --time "${time:-5s}"
+	same 'it is clear' "$(sj targets.0.lanes_unclear)" true
+	[[ $(sj targets.0.reason) != *'--lane thread'* ]] || break
+	time=7s
+done
 [[ $(sj targets.0.reason) == *'--lane thread'* ]] || fail "reason: $(sj targets.0.reason)"
 finds 'CRITICAL PARTIAL' "$pid" :crit --progress :item --time 5s --lane thread
 holds 0 1 || fail "the interval does not hold 1: $(cat "$T/sb.out")"
