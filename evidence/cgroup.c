@@ -159,7 +159,7 @@ static int find(FILE *from, const struct source *s, uint64_t *value)
 
 	errno = 0;
 	while (why && getline(&line, &room, from) > 0) {
-		const char *at = line;
+		const char *at;
 
 		if (s->line && (strncmp(line, s->line, len) != 0 || line[len] != ' '))
 			continue;

@@ -12,7 +12,7 @@ enum { US = 1000, KHZ = 1000 };
 /* 0, or an errno. ENODATA: it is no number. */
 static int read_number(const char *path, uint64_t *value)
 {
-	unsigned long long n;
+	unsigned long long n = 0;
 	FILE *f = fopen(path, "re");
 	int why = f ? 0 : errno;
 

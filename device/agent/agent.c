@@ -92,7 +92,8 @@ static bool put(struct sb_device *d, struct sb_device_event *e, const char *name
 	if (d->ring_size - (d->head - tail) < e->size)
 		return false;
 	copy_in(d, d->head, e, sizeof(*e));
-	copy_in(d, d->head + sizeof(*e), name, len);
+	if (name)
+		copy_in(d, d->head + sizeof(*e), name, len);
 	__atomic_store_n(&d->head, d->head + e->size, __ATOMIC_RELEASE);
 	return true;
 }
@@ -212,7 +213,8 @@ static void explain(struct sb_device *d, const char *why)
 {
 	size_t len = why ? strnlen(why, sizeof(d->reason) - 1) : 0;
 
-	memcpy(d->reason, why, len);
+	if (why)
+		memcpy(d->reason, why, len);
 	d->reason[len] = '\0';
 }
 

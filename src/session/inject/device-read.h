@@ -18,14 +18,14 @@ struct device_room;
 
 /* NULL: no thread could be started. */
 struct device_reader *device_reader_open(struct tracing *tracing);
-void device_reader_close(struct device_reader *r); /* no room is left; NULL is harmless */
+void device_reader_close(struct device_reader *reader); /* no room is left; NULL is harmless */
 
 /* A room whose struct sb_device is at that address; mem is owned from here on. */
-struct device_room *device_room_open(struct device_reader *r, pid_t pid, const struct memory *mem,
-				     uint64_t at);
+struct device_room *device_room_open(struct device_reader *reader, pid_t pid,
+				     const struct memory *mem, uint64_t at);
 
 /* The agent's part as it was last read. False: nothing of it can be read (any more). */
-bool device_room_look(struct device_reader *r, struct device_room *room, struct sb_device *now);
+bool device_room_look(struct device_reader *reader, struct device_room *r, struct sb_device *now);
 
 /* What was made of a room, or of several. */
 struct device_sums {
@@ -38,7 +38,8 @@ struct device_sums {
 };
 
 /* Reads the rest, adds up and frees. False: the agent had not begun, and nothing is added. */
-bool device_room_close(struct device_reader *r, struct device_room *room, struct device_sums *sums);
+bool device_room_close(struct device_reader *reader, struct device_room *r,
+		       struct device_sums *sums);
 
 uint64_t device_now_ns(void); /* CLOCK_MONOTONIC */
 
