@@ -3,7 +3,6 @@
 # Requests at a rate of their own: throughput says nothing and that is said; at saturation it does;
 # the latency that the server publishes tells below it too.
 # limit: 150 s
-# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 
