@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cgroup-place.h"
 #include "evidence.h"
+#include "field.h"
 #include "src/base/must.h"
 
 enum { US = 1000 };
@@ -137,58 +138,17 @@ struct cgroup {
 	struct cgroup_values base;
 };
 
-/* ---- one number ---- */
-
-static bool take_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return !errno && (*end == ' ' || *end == '\n' || !*end);
-}
-
-/* 0, or why not. */
-static int find(FILE *from, const struct source *s, uint64_t *value)
-{
-	size_t len = s->line ? strlen(s->line) : 0, room = 0;
-	int why = CGROUP_LACKS;
-	char *line = NULL;
-
-	errno = 0;
-	while (why && getline(&line, &room, from) > 0) {
-		const char *at;
-
-		if (s->line && (strncmp(line, s->line, len) != 0 || line[len] != ' '))
-			continue;
-		at = s->line ? strstr(line + len + 1, s->key) : line;
-		if (!at || !take_number(at + strlen(s->key), value))
-			break;
-		why = 0;
-	}
-	/* A kernel with psi=0 has the files and refuses to read them. */
-	why = ferror(from) && errno ? errno : why;
-	free(line);
-	return why;
-}
-
 static int read_one(const char *dir, const struct source *s, uint64_t *value)
 {
 	char *path;
-	FILE *from;
 	int why;
 
 	if (asprintf(&path, "%s/%s", dir, s->file) < 0)
 		abort();
-	from = fopen(path, "re");
-	why = from ? find(from, s, value) : errno;
-	if (from)
-		fclose(from);
+	why = field_read(path, s->line, s->key, value);
 	free(path);
-	*value *= why ? 0 : s->unit;
-	return why;
+	*value *= s->unit;
+	return why == ENODATA ? CGROUP_LACKS : why;
 }
 
 static bool is_old(const struct cgroup *g, const struct row *row)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "evidence.h"
+#include "field.h"
 #include "processors.h"
 
 enum { US = 1000 };
@@ -50,53 +51,14 @@ static const struct {
 	[MACHINE_FREQUENCY_MEAN] = { "cpufreq/stats/time_in_state", NULL, NULL, GROUP_TIME, 1 },
 };
 
-static bool take_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return !errno && (*end == ' ' || *end == '\n' || !*end);
-}
-
-/* 0, or an errno. */
-static int find(FILE *from, enum machine_counter c, uint64_t *value)
-{
-	size_t len = strlen(rows[c].line), room = 0;
-	int why = ENODATA;
-	char *line = NULL;
-
-	while (getline(&line, &room, from) > 0) {
-		const char *at = line + len;
-
-		if (strncmp(line, rows[c].line, len) != 0 || *at != ' ')
-			continue;
-		at = strstr(at + 1, rows[c].key);
-		why = at && take_number(at + strlen(rows[c].key), value) ? 0 : ENODATA;
-		break;
-	}
-	/* A kernel with psi=0 has the files and refuses to read them. */
-	why = ferror(from) && errno ? errno : why;
-	free(line);
-	return why;
-}
-
 static int read_one(const char *proc, enum machine_counter c, uint64_t *value)
 {
 	char path[256];
-	FILE *from;
 	int why;
 
 	snprintf(path, sizeof(path), "%s/%s", proc, rows[c].file);
-	from = fopen(path, "re");
-	if (!from)
-		return errno;
-	errno = 0;
-	why = find(from, c, value);
-	fclose(from);
-	*value *= why ? 0 : rows[c].unit;
+	why = field_read(path, rows[c].line, rows[c].key, value);
+	*value *= rows[c].unit;
 	return why;
 }
 
