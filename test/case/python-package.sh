@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others, as idle work
+# beside others
 # limit: 300 s
 # The Python package installs without a network and slows the process that uses it; SPEED_BUMP_*
 # alone does so to a plain `python script.py` where it is installed, once a process tree.
