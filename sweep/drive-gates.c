@@ -10,8 +10,8 @@
 #define CONTROL_LEVEL 0.9995 /* and fails its control once in a thousand */
 #define CONTROL_SLACK 0.05
 
-/* The contrast of two columns over all gates of the sweep, each experiment's own T0 subtracted. */
-static size_t gather(const struct drive *drive, int a, int b, bool relative, double **out)
+/* The contrast of two columns over all gates of the sweep. */
+static size_t gather(const struct drive *drive, int a, int b, enum record_unit unit, double **out)
 {
 	size_t n = 0, room = 0;
 	double *v = NULL;
@@ -19,7 +19,7 @@ static size_t gather(const struct drive *drive, int a, int b, bool relative, dou
 	for (int e = 0; e < drive->n_experiments; e++) {
 		room = n + record_blocks(&drive->rec, e);
 		v = must_realloc(v, room * sizeof(*v));
-		n += record_contrast(&drive->rec, e, a, b, relative, v + n);
+		n += record_contrast(&drive->rec, e, a, b, unit, v + n);
 	}
 	*out = v;
 	return n;
@@ -60,7 +60,7 @@ static size_t gather_aa(const struct drive *drive, double **v)
 			return n;
 		free(*v);
 	}
-	return gather(drive, COLUMN_SHAM, COLUMN_SHAM2, true, v);
+	return gather(drive, COLUMN_SHAM, COLUMN_SHAM2, RECORD_SHARE, v);
 }
 
 static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
@@ -72,7 +72,7 @@ static void gate_aa(const struct drive *drive, struct sweep_gates *gates)
 	gates->aa_known = n >= 2;
 	gates->unproven = gates->aa_known && gates->aa_p < GATE_LEVEL;
 	free(v);
-	n = gather(drive, COLUMN_OFF, COLUMN_SHAM, false, &v);
+	n = gather(drive, COLUMN_OFF, COLUMN_SHAM, RECORD_NS, &v);
 	gates->sham_ns = infer_mean(v, n, NULL);
 	free(v);
 }

@@ -10,7 +10,6 @@
 #include "stat.h"
 
 #define SHARE_ESCALATE 0.35
-#define RESPONSE_GROWN 0.5
 #define BUSY_KNOWN     0.1
 #define BLOCKS_FEW     2.5
 #define RUN_DOSES      3
@@ -182,8 +181,9 @@ static size_t guard_longer(struct drive *drive, const struct carry *carry, size_
  */
 static size_t doses_unprobed(const struct drive *drive, size_t target, size_t most, double *x)
 {
-	double bound = bound_ns(drive);
-	bool half = most > 1 && bound / 2 >= drive->work[target].esc.least_ns;
+	const struct escalate *esc = &drive->work[target].esc;
+	double bound = fmin(bound_ns(drive), fmax(esc->least_ns, esc->safe_ns));
+	bool half = most > 1 && bound / 2 >= esc->least_ns;
 
 	x[0] = half ? bound / 2 : bound;
 	x[1] = bound;
@@ -304,25 +304,10 @@ static void probe(struct drive *drive)
 	free((void *)plan.group);
 }
 
-/*
- * The queue of a single server with random arrivals makes the response longer by a half, beside the
- * delay itself, when that takes a third of the server's idle time. That is far enough from
- * saturation for a slope.
- */
-static void limit_response(const struct drive *drive, const struct record_of *of, double x,
-			   struct escalate *esc)
+/* A thread that has work shows by itself how much of its time is idle, and with less noise. */
+static bool response_unknown(const struct drive *drive)
 {
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
-	double *v = must_calloc(record_blocks(&drive->rec, of->experiment), sizeof(*v)), grown;
-	int column = COLUMN_DOSE + (int)of->first;
-	size_t n = record_contrast(&drive->rec, drive->exp.id, COLUMN_SHAM, column, true, v);
-
-	grown = n > 1 ? stat_mean(v, n) - sqrt(stat_var(v, n) / (double)n) : 0;
-	grown -= record_level(&drive->rec, of, column, &view).x /
-		 record_level(&drive->rec, of, COLUMN_SHAM, &view).t;
-	if (grown > RESPONSE_GROWN)
-		escalate_limit(esc, x * RESPONSE_GROWN / grown);
-	free(v);
+	return drive->cfg.response && !(drive_busiest(drive) > BUSY_KNOWN);
 }
 
 static void tell_probe(struct drive *drive, const struct exp_member *m)
@@ -332,17 +317,15 @@ static void tell_probe(struct drive *drive, const struct exp_member *m)
 	double *v = must_calloc(record_blocks(&drive->rec, of.experiment), sizeof(*v));
 	int column = COLUMN_DOSE + (int)m->first;
 	double x = record_level(&drive->rec, &of, column, &view).x;
-	size_t n = record_contrast(&drive->rec, of.experiment, COLUMN_SHAM, column, false, v);
+	size_t n = record_contrast(&drive->rec, of.experiment, COLUMN_SHAM, column, RECORD_NS, v);
 	struct escalate *esc = &drive->work[m->target].esc;
 
 	if (n)
 		escalate_tell(esc, x, v, n);
 	else
 		esc->over = true;
-	/* A thread that has work shows by itself how much of its time is idle, and with less noise.
-	 */
-	if (n && drive->cfg.response && !(drive_busiest(drive) > BUSY_KNOWN))
-		limit_response(drive, &of, x, esc);
+	if (n && response_unknown(drive))
+		drive_response_probed(drive, &of, x);
 	free(v);
 }
 
@@ -358,12 +341,15 @@ static void open_escalations(struct drive *drive)
 	for (size_t i = 0; i < drive->n_order; i++) {
 		struct work *work = &drive->work[drive->order[i]];
 
-		if (is_left(drive, drive->order[i]) &&
-		    !escalate_open(&work->esc, drive->pilot.t_ns, drive_bound(drive),
+		if (!is_left(drive, drive->order[i]))
+			continue;
+		if (!escalate_open(&work->esc, drive->pilot.t_ns, drive_bound(drive),
 				   work->felt * (double)drive->cfg.floor_ns))
 			skip(work,
 			     "called so often that the smallest honest delay would slow it by more "
 			     "than --max-slowdown: use every=");
+		else if (response_unknown(drive))
+			escalate_safe(&work->esc, drive_response_safe_ns(drive, drive->order[i]));
 	}
 }
 

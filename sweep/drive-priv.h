@@ -54,6 +54,12 @@ extern const struct exp_events stage_events;
 
 enum work_state { WORK_OPEN, WORK_DONE, WORK_SCREENED, WORK_SKIPPED };
 
+/* Of all probes' blocks: sums of the injected time per item and of the contrast of T, a throughput.
+ */
+struct throughput {
+	double xx, xt, tt, n;
+};
+
 /* The state of one target. */
 struct work {
 	char *spec;
@@ -63,6 +69,7 @@ struct work {
 	size_t last; /* with a slack: number of the only dose of the last blocks, from 1; 0 none */
 	uint64_t last_ns; /* ... and its delay in these */
 	struct escalate esc;
+	struct throughput throughput; /* with a response */
 	uint64_t dose_ns[DRIVE_DOSES];
 	uint64_t hits;
 	double felt;  /* hits per item as a lane feels them */
@@ -204,7 +211,15 @@ void drive_shape(const struct drive *drive, const struct judged *judged, struct 
 /* kappa of the throughput, of a target whose response was judged. */
 struct sweep_estimate drive_throughput(const struct drive *drive, size_t target);
 
-/* drive-response.c: after kappa and the doses. */
+/*
+ * drive-response.c. The injected time per item, ns, that leaves a queue steady by Little's law in
+ * the pilot: a third of the idle time of as many servers as there are lanes. INFINITY: unknown.
+ */
+double drive_response_safe_ns(const struct drive *drive, size_t target);
+/* A probe of x ns per item is over, after escalate_tell(): which doses leave the queue steady? */
+void drive_response_probed(struct drive *drive, const struct record_of *of, double x);
+
+/* After kappa and the doses. */
 void drive_quantiles(const struct drive *drive, const struct record_of *of,
 		     const struct judged *judged, struct sweep_target *target);
 void drive_queue(const struct drive *drive, const struct record_of *of,

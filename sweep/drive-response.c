@@ -1,9 +1,85 @@
 /* SPDX-License-Identifier: MIT */
 /* What a result has of a response beyond its kappa: its quantiles, and its queue. */
 #include <stdio.h>
+#include <stdlib.h>
 #include "drive-priv.h"
 #include "queue.h"
+#include "stat.h"
 #include "verdict.h"
+#include "src/base/must.h"
+
+#define RESPONSE_GROWN 0.5
+#define CLOSED	       0.5 /* kappa of the throughput, at the least */
+#define CLOSED_LEVEL   0.99
+#define EVEN	       0.15	 /* of a queue it is far more, if it has a server to itself */
+#define SAFE_SHARE     (1.0 / 3) /* of the idle time */
+
+double drive_response_safe_ns(const struct drive *drive, size_t target)
+{
+	const struct record_of all = { -1, -1, 0, 0 };
+	struct queue_level level = queue_level(&drive->rec, &all, COLUMN_NONE);
+	double share = drive_share(drive, -1, target), busy;
+
+	if (!(level.in_system > 0) || level.spread < EVEN)
+		return INFINITY;
+	busy = queue_utilisation(level.in_system, share > 0 ? 1 / share : 1);
+	return (1 - busy) * SAFE_SHARE * drive->pilot.t_ns;
+}
+
+/* Do fewer requests come under a delay, by all probes so far? Then the loop is closed. */
+static bool is_closed(const struct drive *drive, const struct record_of *of, double x,
+		      struct throughput *sum)
+{
+	double *v = must_calloc(record_blocks(&drive->rec, of->experiment), sizeof(*v)), slope,
+	       left;
+	size_t n = record_contrast(&drive->rec, of->experiment, COLUMN_SHAM,
+				   COLUMN_DOSE + (int)of->first, RECORD_THROUGHPUT, v);
+
+	for (size_t i = 0; i < n; i++) {
+		sum->xx += x * x;
+		sum->xt += x * v[i];
+		sum->tt += v[i] * v[i];
+		sum->n++;
+	}
+	free(v);
+	if (sum->n < 3)
+		return false;
+	slope = sum->xt / sum->xx;
+	left = fmax(0, sum->tt - slope * sum->xt) / (sum->n - 1);
+	return slope > CLOSED &&
+	       slope > stat_t_quantile(CLOSED_LEVEL, sum->n - 1) * sqrt(left / sum->xx);
+}
+
+/*
+ * The queue of a single server with random arrivals makes the response longer by a half, beside the
+ * delay itself, when that takes a third of the server's idle time. That is far enough from
+ * saturation for a slope. Requests that wait for something else are in the system, too, so that
+ * what is safe by their number may be far too little. A dose is safe if the response grew by far
+ * less than that; all are if the loop is closed.
+ */
+void drive_response_probed(struct drive *drive, const struct record_of *of, double x)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	double *v = must_calloc(record_blocks(&drive->rec, of->experiment), sizeof(*v));
+	struct work *work = &drive->work[of->target];
+	int column = COLUMN_DOSE + (int)of->first;
+	size_t n = record_contrast(&drive->rec, of->experiment, COLUMN_SHAM, column, RECORD_SHARE,
+				   v);
+	double grown, se;
+
+	grown = n > 1 ? stat_mean(v, n) -
+				record_level(&drive->rec, of, column, &view).x /
+					record_level(&drive->rec, of, COLUMN_SHAM, &view).t :
+			NAN;
+	se = n > 1 ? sqrt(stat_var(v, n) / (double)n) : NAN;
+	free(v);
+	if (is_closed(drive, of, x, &work->throughput))
+		escalate_safe(&work->esc, INFINITY);
+	else if (grown - se > RESPONSE_GROWN)
+		escalate_limit(&work->esc, x * RESPONSE_GROWN / (grown - se));
+	else if (grown + 2 * se < RESPONSE_GROWN / 2)
+		escalate_safe(&work->esc, fmax(work->esc.safe_ns, x));
+}
 
 /* Is the wait so much longer, beside what the delay itself takes, that little idle time is left? */
 static bool far_longer(const struct sweep_target *target)

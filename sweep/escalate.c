@@ -6,7 +6,9 @@
 
 bool escalate_open(struct escalate *esc, double t0_ns, double bound, double least_ns)
 {
-	*esc = (struct escalate){ .t0_ns = t0_ns, .bound = bound, .least_ns = least_ns };
+	*esc = (struct escalate){
+		.t0_ns = t0_ns, .bound = bound, .least_ns = least_ns, .safe_ns = INFINITY
+	};
 	esc->over = !(t0_ns > 0) || !(least_ns <= bound * t0_ns);
 	return !esc->over;
 }
@@ -14,6 +16,11 @@ bool escalate_open(struct escalate *esc, double t0_ns, double bound, double leas
 static double top(const struct escalate *esc)
 {
 	return esc->bound * esc->t0_ns;
+}
+
+void escalate_safe(struct escalate *esc, double x_ns)
+{
+	esc->safe_ns = x_ns;
 }
 
 /* The dose at which T would have grown to the bound, by the slope between the last two probes. */
@@ -99,6 +106,16 @@ static double below(const struct escalate *esc, size_t first)
 	return start > 0.3 * d ? fmin(0.8 * start, 0.9 * d) : d / 2;
 }
 
+/* That and half of it. */
+static size_t no_more(const struct escalate *esc, double hi, size_t most, double *x_ns)
+{
+	size_t n = most > 1 && hi / 2 >= esc->least_ns ? 2 : 1;
+
+	x_ns[0] = hi / 2;
+	x_ns[n - 1] = hi;
+	return n;
+}
+
 size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns)
 {
 	size_t first = first_seen(esc), n;
@@ -106,13 +123,11 @@ size_t escalate_doses(const struct escalate *esc, size_t most, double *x_ns)
 
 	if (!esc->step || !most)
 		return 0;
+	if (fmax(esc->safe_ns, esc->least_ns) < top(esc))
+		return no_more(esc, fmax(esc->safe_ns, esc->least_ns), most, x_ns);
 	if (first == esc->step || most < 3) {
 		hi = first == esc->step ? top(esc) : fmin(4 * esc->x[first], allowed(esc));
-		n = most > 1 && hi / 2 >= esc->least_ns ? 2 : 1;
-		x_ns[n - 1] = hi;
-		if (n == 2)
-			x_ns[0] = hi / 2;
-		return n;
+		return no_more(esc, hi, most, x_ns);
 	}
 	n = most < ESCALATE_DOSES ? most : ESCALATE_DOSES;
 	d = esc->x[first];

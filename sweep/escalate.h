@@ -28,6 +28,7 @@
 struct escalate {
 	double t0_ns, bound; /* of x / T0 and of T / T0 - 1 */
 	double least_ns;     /* x of the smallest exact delay */
+	double safe_ns;	     /* the largest to measure with; INFINITY */
 	size_t step;
 	double x[ESCALATE_STEPS], delta[ESCALATE_STEPS]; /* ns */
 	bool seen[ESCALATE_STEPS];
@@ -37,6 +38,9 @@ struct escalate {
 
 /* False: even the smallest exact delay would exceed the bound. */
 bool escalate_open(struct escalate *esc, double t0_ns, double bound, double least_ns);
+
+/* None above it is measured with, whatever is probed. */
+void escalate_safe(struct escalate *esc, double x_ns);
 
 /* The next dose to probe, ns per item; 0: no more. */
 double escalate_next(const struct escalate *esc);

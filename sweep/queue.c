@@ -7,7 +7,11 @@
 
 #define GROWTH_RATIO   1.5
 #define GROWTH_WINDOWS 12
+#define SERVERS_MOST   4096
 #define GROWTH_POINTS  400 /* every pair of them is looked at */
+
+/* Variance of a sum of so many, by that of one: both their number and their length vary. */
+#define SCATTER 2
 
 /* ---- growth ---- */
 
@@ -206,7 +210,7 @@ struct queue_flow queue_flow(const struct record *rec, int experiment)
 
 struct queue_level queue_level(const struct record *rec, const struct record_of *of, int column)
 {
-	double sum = 0, count = 0, ns = 0, busy = 0;
+	double sum = 0, count = 0, ns = 0, busy = 0, squares = 0, windows = 0, mean, even;
 
 	for (size_t i = 0; i < rec->n; i++) {
 		const struct record_row *row = &rec->row[i];
@@ -214,11 +218,42 @@ struct queue_level queue_level(const struct record *rec, const struct record_of 
 		if (row->column != column || !record_has(rec, i, of))
 			continue;
 		sum += row->win.response_sum_ns;
+		squares += row->win.response_sum_ns * row->win.response_sum_ns /
+			   (double)row->win.time_ns;
 		count += row->win.response_count;
+		windows++;
 		ns += (double)row->win.time_ns;
 		busy += row->busy * (double)row->win.time_ns;
 	}
 	if (!(ns > 0))
-		return (struct queue_level){ NAN, NAN, NAN };
-	return (struct queue_level){ sum / ns, count / ns * 1e9, busy / ns };
+		return (struct queue_level){ NAN, NAN, NAN, NAN };
+	mean = sum / ns;
+	even = fmax(0, squares / ns - mean * mean) / (mean * mean) - SCATTER * windows / count;
+	return (struct queue_level){ mean, sqrt(fmax(0, even)), count / ns * 1e9, busy / ns };
+}
+
+/* The probability that a request waits, of M/M/c at utilisation u (Erlang C). */
+static double waits(double servers, double u)
+{
+	double load = servers * u, blocked = 1;
+
+	for (double k = 1; k <= servers; k++)
+		blocked = load * blocked / (k + load * blocked);
+	return blocked / (1 - u * (1 - blocked));
+}
+
+double queue_utilisation(double in_system, double servers)
+{
+	double lo = 0, hi = 1;
+
+	servers = fmin(fmax(1, round(servers)), SERVERS_MOST);
+	for (int i = 0; i < 40; i++) {
+		double u = (lo + hi) / 2;
+
+		if (servers * u + waits(servers, u) * u / (1 - u) / 2 < in_system)
+			lo = u;
+		else
+			hi = u;
+	}
+	return lo;
 }

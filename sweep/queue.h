@@ -45,11 +45,22 @@ struct queue_flow {
 };
 struct queue_flow queue_flow(const struct record *rec, int experiment);
 
-/* Of the windows of a column: requests in the system, by Little's law; completions a second; the
- * share of a processor of the busiest thread. */
+/*
+ * Of the windows of a column: requests in the system, by Little's law; their standard deviation
+ * from window to window, as a share; completions a second; the share of a processor of the busiest
+ * thread.
+ */
 struct queue_level {
-	double in_system, per_s, busy;
+	double in_system, spread, per_s, busy;
 };
 struct queue_level queue_level(const struct record *rec, const struct record_of *of, int column);
+
+/*
+ * The share of its time for which each of so many servers (>= 1, rounded) is busy, if in_system
+ * requests that arrive at random are in the system on average and all take the same time (M/D/c,
+ * by half the wait of M/M/c: Cosmetatos 1975). Of services that vary it is less, and less where
+ * requests also wait for something else: at most so busy.
+ */
+double queue_utilisation(double in_system, double servers);
 
 #endif

@@ -416,14 +416,14 @@ void record_data_free(struct infer_data *data)
 	data->number = NULL;
 }
 
-size_t record_contrast(const struct record *rec, int experiment, int a, int b, bool relative,
-		       double *v)
+size_t record_contrast(const struct record *rec, int experiment, int a, int b,
+		       enum record_unit unit, double *v)
 {
 	size_t blocks = record_blocks(rec, experiment), n = 0;
 	size_t columns = (size_t)(a > b ? a : b) + 1;
 	double *w = must_calloc(rec->n_lanes, sizeof(*w));
 	const struct record_of of = { .experiment = experiment, .target = -1 };
-	const struct record_view view = { .role = -1 };
+	const struct record_view view = { .role = -1, .throughput = unit == RECORD_THROUGHPUT };
 	struct sums *sums = tabulate(rec, &of, blocks, columns, &view, w);
 
 	for (size_t i = 0; i < blocks; i++) {
@@ -432,7 +432,7 @@ size_t record_contrast(const struct record *rec, int experiment, int a, int b, b
 		double ta = sums_cell(rec, sa, &view).t, tb = sums_cell(rec, sb, &view).t;
 
 		if (whole(sa) && whole(sb) && isfinite(ta) && isfinite(tb))
-			v[n++] = relative ? (tb - ta) / ta : tb - ta;
+			v[n++] = unit == RECORD_SHARE ? (tb - ta) / ta : tb - ta;
 	}
 	free(sums);
 	free(w);

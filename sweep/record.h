@@ -113,11 +113,16 @@ void record_data(const struct record *rec, const struct record_of *of,
 void record_data_free(struct infer_data *data);
 
 /*
- * T of column b less T of column a, in every whole block that has both, as a share of T in a when
- * `relative`; v must hold record_blocks() values. Returns how many.
+ * T of column b less T of column a, in every whole block that has both; v must hold record_blocks()
+ * values. Returns how many.
  */
-size_t record_contrast(const struct record *rec, int experiment, int a, int b, bool relative,
-		       double *v);
+enum record_unit {
+	RECORD_NS,
+	RECORD_SHARE,	  /* of T in a */
+	RECORD_THROUGHPUT /* ns per item, even where there is a response source */
+};
+size_t record_contrast(const struct record *rec, int experiment, int a, int b,
+		       enum record_unit unit, double *v);
 size_t record_blocks(const struct record *rec, int experiment);
 
 /*

@@ -143,7 +143,7 @@ struct one {
 static double half_of(const struct record *rec)
 {
 	double v[64];
-	size_t n = record_contrast(rec, 0, COLUMN_SHAM, COLUMN_SHAM2, true, v);
+	size_t n = record_contrast(rec, 0, COLUMN_SHAM, COLUMN_SHAM2, RECORD_SHARE, v);
 	struct sweep_estimate e = infer_mean(v, n, NULL);
 
 	return (e.hi - e.lo) / 2;

@@ -266,6 +266,10 @@ static void test_below_saturation_there_is_a_number(void **state)
 	assert_true(t.saturated <= RUNS / 15 && t.held >= RUNS * 9 / 10);
 	t = of_queue(0.7, true, false, 1 + 0.7 * 1.3 / 2 / 0.09);
 	assert_true(t.saturated <= RUNS / 15 && t.held >= RUNS * 9 / 10);
+	t = of_queue(0.6, true, true, 1 + 0.6 * 1.4 / 2 / 0.16);
+	assert_true(t.saturated <= RUNS / 15 && t.held >= RUNS * 9 / 10);
+	t = of_queue(0.3, true, true, 1 + 0.3 * 1.7 / 2 / 0.49);
+	assert_true(t.saturated == 0 && t.sure > RUNS * 9 / 10 && t.held >= RUNS * 9 / 10);
 	/* a dose of three services is a small one where the server is idle */
 	t = of_queue(0.1, true, true, 1 + 0.1 * 1.9 / 2 / 0.81);
 	assert_true(t.saturated == 0 && t.sure > RUNS * 9 / 10 && t.held >= RUNS * 8 / 10);
