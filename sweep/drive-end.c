@@ -298,6 +298,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	if (drive->cfg.response)
 		drive_shape(drive, &judged, rng, target, (size_t)of.target);
 	fill_late(drive, work, target);
+	hold_fill(drive, (size_t)of.target, target);
 	if (drive->cfg.response)
 		drive_quantiles(drive, &of, &judged, target);
 	fill_gain(drive, work, target);

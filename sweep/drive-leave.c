@@ -139,6 +139,10 @@ void main_between(struct drive *drive)
 
 	if (look && exp->stage == STAGE_MAIN)
 		drive_adjust(drive);
+	if (hold_due(drive)) {
+		exp->deadline_ns = drive->now_ns;
+		return;
+	}
 	leave = look && main && exp->n_members > 1;
 	second_half = main && !drive->cfg.n_doses && !drive->cfg.response &&
 		      2 * exp->rounds >= exp->size.blocks;

@@ -135,6 +135,7 @@ static void main_start(struct drive *drive, struct plan_cfg *plan, const struct 
 		work->needed_ns = enough;
 	}
 	exp_start(drive, plan, size, left_ns(drive));
+	hold_plan(drive);
 	free((void *)plan->group);
 }
 

@@ -14,9 +14,10 @@
  * Inside the drive. drive.c takes the results of steps; drive-step.c makes a step; drive-pilot.c is
  * warm-up and pilot, drive-own.c the targets' own time, drive-stage.c decides what is measured
  * after them, drive-main.c the doses and the blocks that targets share, drive-leave.c which of both
- * are still in them; drive-judged.c has what is judged; drive-adjust.c says what T is adjusted for;
- * drive-exp.c sizes and runs an experiment; drive-plan.c says what is planned; drive-end.c makes
- * the result, with drive-gates.c, drive-shape.c (kappa) and drive-response.c.
+ * are still in them, drive-hold.c what comes after them; drive-judged.c has what is judged;
+ * drive-adjust.c says what T is adjusted for; drive-exp.c sizes and runs an experiment;
+ * drive-plan.c says what is planned; drive-end.c makes the result, with drive-gates.c,
+ * drive-shape.c (kappa) and drive-response.c.
  */
 
 /* The doses of one target in an experiment. */
@@ -52,6 +53,24 @@ struct exp_events {
 };
 extern const struct exp_events stage_events;
 
+/* What is hidden in windows is delayed for longer, target by target: drive-hold.c. */
+struct hold {
+	uint64_t from_ns; /* the main blocks begin */
+	bool planned;
+	size_t *target, n_targets, n_done;
+	size_t delayed, after, at; /* windows of one: with the delay, without, and of these both */
+	struct sizing size;
+	int experiment; /* the first windows of each; the last are of the next one */
+};
+
+/* So many of the last windows, with the delay and without, are judged. */
+static inline size_t hold_judged(const struct hold *hold)
+{
+	size_t a = hold->delayed / 3, b = hold->after - 1;
+
+	return a < b ? a : b;
+}
+
 enum work_state { WORK_OPEN, WORK_DONE, WORK_SCREENED, WORK_SKIPPED };
 
 /* Of all probes' blocks: sums of the injected time per item and of the contrast of T, a throughput.
@@ -65,6 +84,7 @@ struct work {
 	char *spec;
 	enum work_state state;
 	int experiment; /* its main blocks; -1: none */
+	int hold;	/* the first of its two experiments; -1: none */
 	size_t first, n_doses;
 	size_t last; /* with a slack: number of the only dose of the last blocks, from 1; 0 none */
 	uint64_t last_ns; /* ... and its delay in these */
@@ -127,6 +147,7 @@ struct drive {
 	size_t *order; /* of the targets: survivors of the screening, strongest first */
 	size_t n_order;
 	struct sweep_plan plan; /* of the main blocks; no targets: none yet */
+	struct hold hold;
 };
 
 /* The timed calls of a target, and the items (with a response source: its events) of the same
@@ -141,6 +162,16 @@ bool own_begin(struct drive *drive);
 bool own_next(struct drive *drive);
 void own_take(struct drive *drive, const struct drive_window *window);
 void own_study(struct drive *drive); /* computes own times from all results */
+
+/*
+ * drive-hold.c. hold_plan(): main blocks begin. hold_due(): a round is over; true: the main blocks
+ * end here. hold_next(): sets the next step; false: there is no more. hold_fill(): after kappa and
+ * slack.
+ */
+void hold_plan(struct drive *drive);
+bool hold_due(struct drive *drive);
+bool hold_next(struct drive *drive);
+void hold_fill(const struct drive *drive, size_t target, struct sweep_target *result);
 
 /* Each sets drive->step, or drive->done. */
 void stage_first(struct drive *drive);

@@ -147,10 +147,10 @@ void stage_next(struct drive *drive)
 		screening_close(drive);
 	}
 	drive->screened = true;
-	if (exp_any(drive))
-		drive_finish(drive);
-	else
+	if (!exp_any(drive))
 		main_enter(drive);
+	else if (!hold_next(drive))
+		drive_finish(drive);
 }
 
 static void stage_over(struct drive *drive)

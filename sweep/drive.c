@@ -87,9 +87,11 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 	memcpy(drive->rec.rate, cfg->adjust_rate, sizeof(drive->rec.rate));
 	drive->work = must_calloc(cfg->n_targets, sizeof(*drive->work));
 	for (size_t i = 0; i < cfg->n_targets; i++) {
-		drive->work[i] = (struct work){
-			.experiment = -1, .felt = NAN, .own_ns = SWEEP_UNKNOWN, .needed_ns = NAN
-		};
+		drive->work[i] = (struct work){ .experiment = -1,
+						.hold = -1,
+						.felt = NAN,
+						.own_ns = SWEEP_UNKNOWN,
+						.needed_ns = NAN };
 		drive->work[i].spec = must_strdup(cfg->spec[i]);
 	}
 	drive->treated = must_calloc(cfg->n_targets, sizeof(bool));
@@ -130,6 +132,7 @@ void drive_close(struct drive *drive)
 	free(drive->treated);
 	free(drive->zero_ns);
 	free(drive->order);
+	free(drive->hold.target);
 	free(drive->dose_ns);
 	free(drive->work);
 	free(drive);
@@ -295,7 +298,7 @@ static void fill_window(const struct drive *drive, const struct drive_window *wi
 		win->block = drive->exp.slot.block;
 		if (step->arm == ARM_DOSE)
 			win->dose = dose_number(&drive->exp);
-		if (step->arm == ARM_SHAM && drive->exp.plan.is_gate[win->block])
+		if (step->arm == ARM_SHAM && win->block >= 0 && drive->exp.plan.is_gate[win->block])
 			win->label = drive->exp.slot.column == COLUMN_SHAM2;
 		if (step->arm == ARM_DOSE && step->target >= 0)
 			win->delay_ns = step->delay_ns[step->target];
@@ -354,6 +357,10 @@ static void stage_told(struct drive *drive)
 		return;
 	else if (drive->stage == STAGE_OWN)
 		stage_next(drive);
+	else if (drive->stage == STAGE_HOLD && !hold_next(drive))
+		drive_finish(drive);
+	else if (drive->stage == STAGE_HOLD)
+		return;
 	else
 		exp_step(drive);
 }

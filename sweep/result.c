@@ -19,7 +19,7 @@ static const char *const arm_names[ARM_COUNT] = { "off", "sham", "dose" };
 static const char *const stage_names[STAGE_COUNT] = {
 	[STAGE_WARMUP] = "warm-up",  [STAGE_PILOT] = "pilot",	[STAGE_OWN] = "own time",
 	[STAGE_CONTROL] = "control", [STAGE_SCREEN] = "screen", [STAGE_ESCALATE] = "escalate",
-	[STAGE_MAIN] = "main",
+	[STAGE_MAIN] = "main",	     [STAGE_HOLD] = "hold",
 };
 static const char *const slack_names[SLACK_COUNT] = {
 	[SLACK_UNKNOWN] = "unknown", [SLACK_NONE] = "none",	[SLACK_FOUND] = "found",
@@ -69,6 +69,7 @@ static void target_init(struct sweep_target *target)
 						.dose_ns = NAN,
 						.delta_ns = SWEEP_UNKNOWN,
 						.slope = SWEEP_UNKNOWN };
+	target->hold = (struct sweep_hold){ NAN, NAN, SWEEP_UNKNOWN, false };
 	target->queue = (struct sweep_queue){
 		NAN, NAN, NAN, NAN, NAN, NAN, .delta_aicc = NAN, .most_ns = NAN
 	};

@@ -43,6 +43,7 @@ enum sweep_stage {
 	STAGE_SCREEN,	/* groups of targets */
 	STAGE_ESCALATE, /* doses doubled until a response is seen */
 	STAGE_MAIN,	/* the blocks that the estimate comes from */
+	STAGE_HOLD,	/* what is hidden in them is delayed for longer */
 	STAGE_COUNT
 };
 
@@ -125,6 +126,14 @@ struct sweep_queue {
 	char reason[SWEEP_REASON];
 };
 
+/* The largest delay for many windows in a row, of a target that seems hidden: see drive-hold.c. */
+struct sweep_hold {
+	double time_s;			/* of these windows; NAN: there were none */
+	double x_ns;			/* injected per item, at the end of them ... */
+	struct sweep_estimate delta_ns; /* ... and what an item took longer then */
+	bool late; /* that is more than the blocks, with their windows, have shown */
+};
+
 struct sweep_target {
 	char *spec;
 	struct sweep_estimate kappa;	    /* slope at no delay: the verdict is based on it */
@@ -174,7 +183,8 @@ struct sweep_target {
 	size_t n_parts;
 	double settle_s; /* a delay comes to be felt as 1 - exp(-t / settle_s); 0: at once, as far
 			  * as was seen; NAN: unknown */
-	bool screened;	 /* judged in a group only */
+	struct sweep_hold hold;
+	bool screened; /* judged in a group only */
 	enum sweep_verdict verdict;
 	char reason[SWEEP_REASON];
 };

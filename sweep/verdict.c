@@ -115,6 +115,10 @@ static void hidden(struct sweep_target *target)
 	else if (target->slack_kind == SLACK_BRACKET)
 		decide(target, VERDICT_SLACK,
 		       "hidden up to %s an item, and felt beyond %s at the latest", lo, hi);
+	else if (target->hold.time_s > 0)
+		decide(target, VERDICT_HIDDEN,
+		       "at most %.2g of a delay is felt, and no more of one that lasts %.2gs",
+		       fmax(0, target->kappa.hi), target->hold.time_s);
 	else
 		decide(target, VERDICT_HIDDEN, "at most %.2g of a delay is felt",
 		       fmax(0, target->kappa.hi));
@@ -255,6 +259,23 @@ static bool in_time(struct sweep_target *target)
 	return false;
 }
 
+/* What a buffer hides for the length of a window is not hidden. */
+static bool for_long(const struct sweep_result *res, struct sweep_target *target)
+{
+	const struct sweep_hold *hold = &target->hold;
+	char more[32], x[32], guard[32];
+
+	if (!hold->late || !(target->kappa.hi < res->threshold))
+		return true;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "hidden in windows, and felt after %.2gs: %s an item, of %s; a buffer may hide it "
+	       "until it is empty: --guard %s, with more --time",
+	       hold->time_s, time_text(hold->delta_ns.est, more, sizeof(more)),
+	       time_text(hold->x_ns, x, sizeof(x)),
+	       time_text(hold->time_s * 1e9, guard, sizeof(guard)));
+	return false;
+}
+
 /*
  * That a covariate is not changed by the delay can be refuted, but not shown: a small change is as
  * much as its noise. So what an adjusted time says may not be what is excluded without adjusting,
@@ -334,8 +355,8 @@ void verdict_judge(struct sweep_result *res)
 			forget(target);
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		if (in_time(target) && told_apart(res, target) && unadjusted_agrees(res, target) &&
-		    lanes_agree(target, res->threshold))
+		if (in_time(target) && for_long(res, target) && told_apart(res, target) &&
+		    unadjusted_agrees(res, target) && lanes_agree(target, res->threshold))
 			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);
@@ -392,7 +413,8 @@ void verdict_load_seen(struct sweep_result *res)
 		return;
 	for (size_t i = 0; i < res->n_targets; i++) {
 		measured |= res->target[i].kappa.hi < FULL_HALF;
-		felt |= res->target[i].kappa.lo > res->threshold;
+		felt |= res->target[i].kappa.lo > res->threshold ||
+			res->target[i].hold.delta_ns.lo > res->threshold * res->target[i].hold.x_ns;
 	}
 	if (felt)
 		load_is(gates, LOAD_CLOSED, "a delay slowed it");

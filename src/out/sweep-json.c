@@ -50,6 +50,20 @@ static void put_estimate(json_t *o, const char *name, struct sweep_estimate e, c
 		json_put(o, key, json_name(why && *why ? why : "not known"));
 }
 
+static json_t *held_json(const struct sweep_hold *hold)
+{
+	json_t *o;
+
+	if (!(hold->time_s > 0))
+		return json_must(json_null());
+	o = json_must(json_object());
+	json_put(o, "time_s", real(hold->time_s));
+	json_put(o, "x_ns", real(hold->x_ns));
+	put_estimate(o, "delta_ns", hold->delta_ns, NULL);
+	json_put(o, "late", json_boolean(hold->late));
+	return o;
+}
+
 static json_t *dose_json(const struct sweep_dose *d)
 {
 	json_t *o = json_must(json_object());
@@ -172,6 +186,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	put_estimate(o, "hits_change", t->hits_change, NULL);
 	json_put(o, "hits_differ", json_boolean(t->hits_differ));
 	json_put(o, "settle_s", real(t->settle_s));
+	json_put(o, "held", held_json(&t->hold));
 	json_put(o, "screened", json_boolean(t->screened));
 	json_put(o, "lanes", real(t->lanes));
 	json_put(o, "lanes_unclear", json_boolean(t->lanes_unclear));

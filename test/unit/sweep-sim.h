@@ -50,8 +50,11 @@ struct sim_cfg {
 	double items_each;   /* of a response: tokens of a request; 0: one */
 	double overhead_s;   /* of a window: switching and reading */
 	double dead_after_s; /* the source stops; 0 never */
-	double absorb;	     /* hits an item fall by that share for a delay of T0 an item */
-	double sham_ns;	     /* what a hook costs an item */
+	/* > 0: target 0 is in a stage of that length before the slowest one, with a buffer of so
+	 * many items between them, which is full */
+	double before_ns, buffer;
+	double absorb;	/* hits an item fall by that share for a delay of T0 an item */
+	double sham_ns; /* what a hook costs an item */
 	/* > 0: target i is in stage first_stage + i of a pipeline, whose t0_ns is the slowest's */
 	double stage_ns[SIM_STAGES];
 	size_t first_stage;
@@ -69,6 +72,7 @@ struct sim {
 	struct sim_cfg cfg;
 	struct rng rng;
 	double mix, amount; /* size of the items; sum of 10 (1 + mix) over them */
+	double missing;	    /* of the buffer, items */
 	double t, ar, done, felt, stalled, queue, shown, shown_at;
 	uint64_t changes;
 	bool at_change; /* a window ended right after one */
@@ -279,6 +283,18 @@ static inline double sim_piped(struct sim *sim, double effect, double dt)
 	return sim->pipe[sim->pipe_at % places];
 }
 
+/* The slowest stage waits for the one before it when the buffer between them is empty. */
+static inline double sim_buffered(struct sim *sim, double x, double dt)
+{
+	const struct sim_cfg *cfg = &sim->cfg;
+	double before = cfg->before_ns + x;
+	bool empty = sim->missing >= cfg->buffer && before > cfg->t0_ns;
+
+	sim->missing += dt * 1e9 * (1 / cfg->t0_ns - 1 / before);
+	sim->missing = fmin(fmax(0, sim->missing), cfg->buffer);
+	return empty ? before - cfg->t0_ns : 0;
+}
+
 static inline void sim_run(struct sim *sim, double seconds)
 {
 	const struct sim_cfg *cfg = &sim->cfg;
@@ -287,6 +303,8 @@ static inline void sim_run(struct sim *sim, double seconds)
 		double dt = fmin(seconds, cfg->step_s), x, effect = sim_effect(sim, &x), t, items;
 
 		sim_noise(sim, dt);
+		if (cfg->buffer > 0)
+			effect = sim_buffered(sim, x, dt);
 		if (cfg->depth_s > 0)
 			effect = sim_piped(sim, effect, dt);
 		sim->felt = cfg->lag_s > 0 ? effect + (sim->felt - effect) * exp(-dt / cfg->lag_s) :

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "sweep-sim.h"
@@ -186,6 +187,87 @@ static void test_slack_is_not_taken_for_late(void **state)
 	}
 }
 
+/*
+ * Two stages with a buffer between them: the first has 15 us of slack in the end, and any delay is
+ * hidden for as long as the buffer lasts: of 10 items not even a window, of 1000 for 0.8 s.
+ */
+struct buffered {
+	double items;
+	uint64_t time_s;
+	size_t verdict[VERDICT_COUNT], far, held, late;
+};
+
+static void buffered_sweeps(struct buffered *b, size_t runs)
+{
+	struct sim_cfg sim = drifting(1);
+	struct drive_cfg cfg = minute();
+
+	cfg.time_ns = b->time_s * 1000000000u;
+	sim.horizon_s = (double)b->time_s;
+	sim.step_s = 0.002;
+	sim.before_ns = 85e3;
+	sim.buffer = b->items;
+	for (uint64_t seed = 1; seed <= runs; seed++) {
+		struct sweep_result *res = sim_sweep(&sim, &cfg, seed);
+		const struct sweep_target *t = &res->target[0];
+
+		b->verdict[t->verdict]++;
+		b->far += t->verdict == VERDICT_SLACK && t->slack_ns.lo > 17e3;
+		b->held += t->hold.time_s > 0;
+		b->late += t->hold.late;
+		assert_true(res->time_s <= (double)b->time_s);
+		sweep_result_free(res);
+	}
+	printf("# buffer of %.0f, %d s: HIDDEN %zu, SLACK %zu (too large %zu), INCONCLUSIVE %zu of "
+	       "%zu; held %zu, late %zu\n",
+	       b->items, (int)b->time_s, b->verdict[VERDICT_HIDDEN], b->verdict[VERDICT_SLACK],
+	       b->far, b->verdict[VERDICT_INCONCLUSIVE], runs, b->held, b->late);
+}
+
+static void test_what_a_buffer_hides_for_a_while_is_not_hidden(void **state)
+{
+	struct buffered small = { .items = 10, .time_s = 20 },
+			some = { .items = 300, .time_s = 20 },
+			large = { .items = 1000, .time_s = 20 },
+			larger = { .items = 3000, .time_s = 60 };
+	struct buffered *const deep[] = { &some, &large, &larger };
+	size_t runs = RUNS / 2;
+
+	(void)state;
+	buffered_sweeps(&small, runs);
+	assert_true(small.verdict[VERDICT_SLACK] * 2 > runs && !small.verdict[VERDICT_HIDDEN]);
+	assert_true(!small.far && small.late * 30 <= runs);
+	for (size_t i = 0; i < 3; i++) {
+		buffered_sweeps(deep[i], runs);
+		assert_true(deep[i]->verdict[VERDICT_HIDDEN] * 20 <= runs && !deep[i]->far);
+		assert_true(deep[i]->late * 10 >= runs * 9);
+	}
+}
+
+/* What is hidden for good stays hidden, and its delay is held for longer than a window. */
+static void test_what_is_hidden_for_good_is_held(void **state)
+{
+	size_t runs = RUNS, hidden = 0, held = 0, late = 0;
+	struct sim_cfg sim = drifting(0);
+	struct drive_cfg cfg = minute();
+
+	(void)state;
+	cfg.time_ns = 20000000000u;
+	sim.horizon_s = 20;
+	for (uint64_t seed = 1; seed <= runs; seed++) {
+		struct sweep_result *res = sim_sweep(&sim, &cfg, seed);
+		const struct sweep_target *t = &res->target[0];
+
+		hidden += t->verdict == VERDICT_HIDDEN;
+		held += t->hold.time_s > 5 * res->window_s;
+		late += t->hold.late;
+		assert_true(isnan(t->hold.time_s) || (t->hold.x_ns > 0 && t->hold.time_s < 4));
+		sweep_result_free(res);
+	}
+	printf("# hidden: HIDDEN %zu, held %zu, late %zu of %zu\n", hidden, held, late, runs);
+	assert_true(hidden * 100 >= runs * 85 && held * 100 >= runs * 90 && late * 100 <= runs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,7 +275,10 @@ int main(void)
 		cmocka_unit_test(test_pipelines_of_long_items),
 		cmocka_unit_test(test_what_is_felt_at_once_is_not_late),
 		cmocka_unit_test(test_slack_is_not_taken_for_late),
+		cmocka_unit_test(test_what_a_buffer_hides_for_a_while_is_not_hidden),
+		cmocka_unit_test(test_what_is_hidden_for_good_is_held),
 	};
 
+	cmocka_set_test_filter(getenv("ONLY"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
