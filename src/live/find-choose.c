@@ -3,6 +3,7 @@
 #include "find-choose.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SCATTER_MOST   0.35
 #define WHOLE_WITHIN   0.03 /* of a ratio, from a whole number */
@@ -63,6 +64,38 @@ static int base_of(const struct find_rates *rates, size_t i)
 	return FIND_NONE;
 }
 
+/*
+ * What any part of a program calls: memory, copies, Go's runtime. It is regular, too, and its calls
+ * are no items. No C function has a name with a dot after such a word.
+ */
+static bool is_common(const char *target)
+{
+	static const char *const whole[] = { "malloc", "calloc",  "realloc", "free",   "cfree",
+					     "memcpy", "memmove", "memset",  "memcmp", "strlen" };
+	static const char *const begin[] = { "runtime.",     "internal/",	"sync.", "syscall.",
+					     "operator new", "operator delete", "_Znw",	 "_Zna",
+					     "_ZdlPv",	     "_ZdaPv" };
+	const char *name = strchr(target, ':');
+
+	name = name ? name + 1 : target;
+	name += *name == '=';
+	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+		if (!strcmp(name, whole[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
+		if (!strncmp(name, begin[i], strlen(begin[i])))
+			return true;
+	return false;
+}
+
+/* The larger share; what any part calls, only if there is nothing else. */
+static bool is_better(const struct find_rate *r, const struct find_rate *than)
+{
+	bool common = is_common(r->target), other = is_common(than->target);
+
+	return common != other ? other : r->share > than->share;
+}
+
 void find_choose(struct find_rates *rates)
 {
 	rates->point = FIND_NONE;
@@ -74,7 +107,7 @@ void find_choose(struct find_rates *rates)
 		if (r->steady)
 			r->multiple_of = base_of(rates, i);
 		if (r->steady && r->multiple_of == FIND_NONE &&
-		    (rates->point == FIND_NONE || r->share > rates->rate[rates->point].share))
+		    (rates->point == FIND_NONE || is_better(r, &rates->rate[rates->point])))
 			rates->point = (int)i;
 	}
 }

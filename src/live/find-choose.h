@@ -7,8 +7,9 @@
 /*
  * Pure: fills what follows from the hits, and proposes a progress point. An item is what is
  * regular: of the functions that are called steadily, and not at a whole multiple of the rate of
- * another one (which calls them, several times an item), the one with the largest share. Whether
- * its calls are what the user counts as items cannot be known from this.
+ * another one (which calls them, several times an item), the one with the largest share; one that
+ * any part of a program calls (malloc(), Go's runtime) only if there is no other. Whether its calls
+ * are what the user counts as items cannot be known from this. Each rate has a target.
  */
 void find_choose(struct find_rates *rates);
 

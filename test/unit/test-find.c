@@ -25,6 +25,7 @@ static void add(double share, double calls, double swing)
 {
 	struct find_rate *r = &rate[rates.n++];
 
+	r->target = (char *)":f";
 	r->share = share;
 	for (int s = 0; s < FIND_SLICES; s++)
 		r->hits[s] = (uint64_t)(calls * (1 + (s % 2 ? swing : -swing)));
@@ -79,6 +80,31 @@ static void equal_rates_the_larger_share(void **state)
 	assert_int_equal(rates.point, 1);
 }
 
+/* Memory is needed for each item, and many times: in no whole number. */
+static void what_any_part_calls_is_no_item(void **state)
+{
+	static const char *const common[] = { ":runtime.mallocgc", "libc.so.6:malloc",
+					      ":sync.(*Mutex).Lock",
+					      ":=operator new(unsigned long)" };
+	static const char *const own[] = { ":main.render", ":mallocate", ":free_all",
+					   "py:runtime:step", ":synchronize" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
+		for (size_t k = 0; k < sizeof(own) / sizeof(*own); k++) {
+			begin();
+			add(0.8, 733, 0.02);
+			add(0.1, 100, 0.02);
+			rate[0].target = (char *)common[i];
+			rate[1].target = (char *)own[k];
+			find_choose(&rates);
+			assert_int_equal(rates.point, 1);
+		}
+	rates.n = 1;
+	find_choose(&rates);
+	assert_int_equal(rates.point, 0);
+}
+
 static void none_is_proposed(void **state)
 {
 	(void)state;
@@ -103,6 +129,7 @@ int main(void)
 		cmocka_unit_test(a_multiple_is_an_inner_function),
 		cmocka_unit_test(chance_is_no_multiple),
 		cmocka_unit_test(equal_rates_the_larger_share),
+		cmocka_unit_test(what_any_part_calls_is_no_item),
 		cmocka_unit_test(none_is_proposed),
 	};
 
