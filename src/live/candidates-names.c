@@ -65,6 +65,25 @@ char *candidates_name(const struct session_config *cfg, struct image *img, uint6
 	return target;
 }
 
+/* Assembly that the runtime calls has no package. */
+bool candidates_runtime(struct image *img, uint64_t vaddr)
+{
+	static const char *const begin[] = { "runtime.", "internal/", "sync.",
+					     "sync/",	 "syscall.",  "type:" };
+	uint64_t start, end;
+	char *name = NULL;
+	bool is;
+
+	if (!image_is_go(img) || !image_function_at(img, vaddr, &start, &end))
+		return false;
+	name = symbol_holder(img, start);
+	is = name && !strchr(name, '.');
+	for (size_t i = 0; name && i < sizeof(begin) / sizeof(*begin); i++)
+		is |= !strncmp(name, begin[i], strlen(begin[i]));
+	free(name);
+	return is;
+}
+
 /* Not all texts are targets: a file name may hold a ':'. */
 static size_t parse(struct explain_result *res, struct spec_list *list, size_t *of)
 {

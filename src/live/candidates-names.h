@@ -12,6 +12,9 @@ enum { CANDIDATES_MOST = 10 };
  * frees. */
 char *candidates_name(const struct session_config *cfg, struct image *img, uint64_t start);
 
+/* Is the function at an address of a Go program one of Go's runtime? */
+bool candidates_runtime(struct image *img, uint64_t vaddr);
+
 /* Which of the candidates of a result can be hooked, and why the others cannot: as `list`. */
 void candidates_check(struct sweep_job *job, struct explain_result *res);
 

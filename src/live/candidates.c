@@ -32,7 +32,8 @@ struct place {
 	size_t process;	   /* number, 1 or more; 0: free */
 	struct image *img; /* NULL: no file */
 	uint64_t vaddr;
-	double *in; /* samples, by block */
+	bool runtime; /* Go's: it works for the function that called it */
+	double *in;   /* samples, by block */
 };
 
 struct candidates {
@@ -150,26 +151,40 @@ static void find_file(struct process *p, struct place *at)
 		return;
 	at->img = m.img;
 	at->vaddr = at->ip - m.bias;
+	at->runtime = candidates_runtime(m.img, at->vaddr);
 }
 
+static struct place *place_of(struct candidates *c, size_t process, uint64_t ip)
+{
+	struct place *at;
+
+	grow(c);
+	at = slot_of(c->place, c->cap, process, ip);
+	if (!at->process) {
+		*at = (struct place){ .ip = ip, .process = process };
+		at->in = must_calloc(c->blocks, sizeof(*at->in));
+		find_file(c->process[process - 1], at);
+		c->n_places++;
+	}
+	return at;
+}
+
+/* The innermost function; in Go, whose programs keep frame pointers, that which the runtime works
+ * for. A return address may be that of the next function: one less is in the caller. */
 static void take_sample(void *ctx, pid_t pid, const uint64_t *ip, size_t n)
 {
 	struct candidates *c = ctx;
 	size_t process = process_of(c, pid);
 	struct place *at;
 
-	(void)n;
 	if (c->block >= c->blocks)
 		return;
-	grow(c);
 	read_maps(c->process[process - 1]);
-	at = slot_of(c->place, c->cap, process, ip[0]);
-	if (!at->process) {
-		*at = (struct place){ .ip = ip[0], .process = process };
-		at->in = must_calloc(c->blocks, sizeof(*at->in));
-		find_file(c->process[process - 1], at);
-		c->n_places++;
-	}
+	at = place_of(c, process, ip[0]);
+	for (size_t i = 1; i < n && at->runtime; i++)
+		at = place_of(c, process, ip[i] - 1);
+	if (at->runtime || !at->img)
+		at = place_of(c, process, ip[0]);
 	at->in[c->block]++;
 	c->all[c->block]++;
 }

@@ -40,9 +40,22 @@ for program in plain stripped; do
 	done
 done
 
-# All of it, again and again.
+# What the runtime does for a function counts for that one, as a candidate to be slowed.
 start plain "$T/plain"
 kill -USR1 "$pid"
+sb explain -p "$pid" --time 2s --json "$T/run.json"
+ended 0
+if [ "$(j candidates)" != null ]; then
+	python3 - "$T/run.json" <<'P' || fail "candidates: $(cat "$T/run.json")"
+import json, sys
+share = {c["target"]: c["share"] for c in json.load(open(sys.argv[1]))["candidates"]}
+assert any(t.startswith(":main.") for t in share), share
+for name in "mallocgc", "growslice", "makeslice", "newstack", "copystack", "newobject", "makechan":
+    assert ":runtime." + name not in share, share
+P
+fi
+
+# All of it, again and again.
 for round in {1..6}; do
 	sb -q -p "$pid" ':*' 0 --for 200ms
 	[ "$rc" -eq 0 ] || fail "round $round: status $rc"
