@@ -86,7 +86,10 @@ group_tests() { # programs that cases drive, and skip where they are not
 	need valgrind valgrind valgrind have valgrind
 	need OpenCL "pocl-opencl-icd ocl-icd-libopencl1" "pocl ocl-icd" has_opencl
 	need prometheus prometheus golang-github-prometheus have prometheus
+	need browser chromium chromium has_browser # that looks at the pages of reports
 }
+
+has_browser() { have chromium || have chromium-browser || have google-chrome; }
 
 has_opencl() { # a runtime with a device, and the loader
 	for icd in /etc/OpenCL/vendors/*.icd; do
