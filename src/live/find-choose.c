@@ -10,6 +10,7 @@
 #define SLICES_WITHIN  0.1  /* of a slice's ratio, from that of all */
 #define MULTIPLE_LEAST 1.5
 #define MULTIPLE_MOST  1000.0
+#define TOGETHER_MOST  4.0 /* of larger ratios, most are near a whole number */
 
 enum { CALLS_LEAST = 20 };
 
@@ -32,17 +33,18 @@ static void sum_up(const struct find_rates *rates, struct find_rate *r)
 	}
 	r->scatter = r->calls && rates->slices > 1 ? sqrt(squares / (double)(rates->slices - 1)) :
 						     NAN;
-	r->steady = each && r->calls >= CALLS_LEAST && r->scatter <= SCATTER_MOST;
+	r->often = each && r->calls >= CALLS_LEAST;
+	r->steady = r->often && r->scatter <= SCATTER_MOST;
 	r->multiple_of = FIND_NONE;
 }
 
 /* Calls in whole number to each one of `base`, in each slice. */
-static bool is_multiple(const struct find_rates *rates, const struct find_rate *r,
-			const struct find_rate *base)
+static bool is_whole(const struct find_rates *rates, const struct find_rate *r,
+		     const struct find_rate *base)
 {
 	double ratio = (double)r->calls / (double)base->calls;
 
-	if (ratio < MULTIPLE_LEAST || ratio > MULTIPLE_MOST ||
+	if (!(ratio >= 1 - WHOLE_WITHIN) || ratio > MULTIPLE_MOST ||
 	    fabs(ratio / round(ratio) - 1) > WHOLE_WITHIN)
 		return false;
 	for (size_t s = 0; s < rates->slices; s++) {
@@ -53,6 +55,12 @@ static bool is_multiple(const struct find_rates *rates, const struct find_rate *
 			return false;
 	}
 	return true;
+}
+
+static bool is_multiple(const struct find_rates *rates, const struct find_rate *r,
+			const struct find_rate *base)
+{
+	return (double)r->calls >= MULTIPLE_LEAST * (double)base->calls && is_whole(rates, r, base);
 }
 
 static int base_of(const struct find_rates *rates, size_t i)
@@ -96,11 +104,8 @@ static bool is_better(const struct find_rate *r, const struct find_rate *than)
 	return common != other ? other : r->share > than->share;
 }
 
-void find_choose(struct find_rates *rates)
+static void choose(struct find_rates *rates)
 {
-	rates->point = FIND_NONE;
-	for (size_t i = 0; i < rates->n; i++)
-		sum_up(rates, &rates->rate[i]);
 	for (size_t i = 0; i < rates->n; i++) {
 		struct find_rate *r = &rates->rate[i];
 
@@ -110,4 +115,36 @@ void find_choose(struct find_rates *rates)
 		    (rates->point == FIND_NONE || is_better(r, &rates->rate[rates->point])))
 			rates->point = (int)i;
 	}
+}
+
+/* A small number of calls of one to each of the other, in each slice. */
+static bool is_together(const struct find_rates *rates, const struct find_rate *a,
+			const struct find_rate *b)
+{
+	const struct find_rate *more = a->calls > b->calls ? a : b, *less = more == a ? b : a;
+
+	return a->often && b->often &&
+	       (double)more->calls < (TOGETHER_MOST + 0.5) * (double)less->calls &&
+	       is_whole(rates, more, less);
+}
+
+/* Where others need the processors the rates of all functions scatter, but not their ratio. */
+static void steady_together(struct find_rates *rates)
+{
+	for (size_t i = 0; i < rates->n; i++)
+		for (size_t k = 0; k < rates->n; k++)
+			rates->rate[i].steady |= k != i && is_together(rates, &rates->rate[i],
+								       &rates->rate[k]);
+}
+
+void find_choose(struct find_rates *rates)
+{
+	rates->point = FIND_NONE;
+	for (size_t i = 0; i < rates->n; i++)
+		sum_up(rates, &rates->rate[i]);
+	choose(rates);
+	if (rates->point != FIND_NONE)
+		return;
+	steady_together(rates);
+	choose(rates);
 }

@@ -16,7 +16,8 @@ struct find_rate {
 	uint64_t calls;	 /* the sum */
 	double per_s;	 /* NAN: no time passed */
 	double scatter;	 /* of the slices' rates: standard deviation over mean; NAN: no calls */
-	bool steady;	 /* called in each slice, often enough, at much the same rate */
+	bool often;	 /* called in each slice, often enough */
+	bool steady;	 /* ... at much the same rate, or in the same ratio to another function */
 	int multiple_of; /* it has a whole multiple of the calls of this one; FIND_NONE */
 };
 

@@ -80,6 +80,20 @@ static void equal_rates_the_larger_share(void **state)
 	assert_int_equal(rates.point, 1);
 }
 
+/* Other programs take the processors now and then. */
+static void steady_together_where_time_is_not(void **state)
+{
+	(void)state;
+	begin();
+	add(0.3, 400, 0.8);
+	add(0.6, 100, 0.8);
+	add(0.1, 100, -0.8);
+	find_choose(&rates);
+	assert_int_equal(rates.point, 1);
+	assert_int_equal(rate[0].multiple_of, 1);
+	assert_false(rate[2].steady);
+}
+
 /* Memory is needed for each item, and many times: in no whole number. */
 static void what_any_part_calls_is_no_item(void **state)
 {
@@ -129,6 +143,7 @@ int main(void)
 		cmocka_unit_test(a_multiple_is_an_inner_function),
 		cmocka_unit_test(chance_is_no_multiple),
 		cmocka_unit_test(equal_rates_the_larger_share),
+		cmocka_unit_test(steady_together_where_time_is_not),
 		cmocka_unit_test(what_any_part_calls_is_no_item),
 		cmocka_unit_test(none_is_proposed),
 	};
