@@ -288,14 +288,29 @@ static void fill_stop(struct stop *stop, const siginfo_t *si)
 /* __WNOTHREAD: a thread beside this one has children of its own (session/inject/aside.c). */
 enum { WAIT_FLAGS = WEXITED | WSTOPPED | WNOHANG | __WALL | __WNOTHREAD };
 
+/*
+ * A child that is not traced, as the reader of files (elf/reader.h), was stopped by a signal. That
+ * is nothing to answer, and left where it is it would be seen again and again, before all threads.
+ */
+static bool take_untraced(const siginfo_t *si)
+{
+	if (si->si_code != CLD_STOPPED)
+		return false;
+	take(si->si_pid, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD);
+	return true;
+}
+
 bool pt_peek(pid_t tid, struct stop *stop)
 {
-	siginfo_t si = { .si_pid = 0 };
+	siginfo_t si;
 
-	if (waitid(tid < 0 ? P_ALL : P_PID, tid < 0 ? 0 : (id_t)tid, &si, WAIT_FLAGS | WNOWAIT) <
-		    0 ||
-	    !si.si_pid)
-		return false;
+	do {
+		si.si_pid = 0;
+		if (waitid(tid < 0 ? P_ALL : P_PID, tid < 0 ? 0 : (id_t)tid, &si,
+			   WAIT_FLAGS | WNOWAIT) < 0 ||
+		    !si.si_pid)
+			return false;
+	} while (take_untraced(&si));
 	fill_stop(stop, &si);
 	return true;
 }

@@ -90,14 +90,12 @@ static void fill_late_line(const struct carry *carry, double per, struct sweep_t
 static void fill_late(const struct drive *drive, const struct work *work,
 		      struct sweep_target *target)
 {
-	int index = (int)(work - drive->work);
 	const struct sweep_dose *most = &target->dose[target->n_doses - 1];
-	struct carry carry;
+	struct carry carry = work->carry;
 
 	target->settle_s = NAN;
 	if (drive->cfg.runs || isnan(target->kappa.est))
 		return;
-	carry = record_carry(&drive->rec, work->experiment, index);
 	target->settle_s = carry_seen(&carry) ? carry.tau_ns / 1e9 : carry.tau_ns > 0 ? 0 : NAN;
 	if (!(most->x_ns > 0))
 		return;
@@ -344,6 +342,30 @@ static void fill_target(const struct drive *drive, const struct work *work, stru
 
 /* --- the whole --- */
 
+/* What is felt late, in each experiment once: the targets that share it differ in their slopes. */
+static void find_late(struct drive *drive)
+{
+	size_t n_targets = drive->cfg.n_targets;
+	struct carry *carry = must_calloc(n_targets + 1, sizeof(*carry));
+	int *target = must_calloc(n_targets + 1, sizeof(*target));
+
+	for (size_t i = 0; i < n_targets; i++)
+		drive->work[i].carry = (struct carry){ 0 };
+	for (int e = 0; e < drive->n_experiments && !drive->cfg.runs; e++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < n_targets; i++)
+			if (drive->work[i].experiment == e)
+				target[n++] = (int)i;
+		if (n)
+			record_carries(&drive->rec, e, target, n, carry);
+		for (size_t i = 0; i < n; i++)
+			drive->work[target[i]].carry = carry[i];
+	}
+	free(target);
+	free(carry);
+}
+
 /* Time for the request: enough blocks, and an interval as narrow as the threshold requires. */
 static void time_needed(const struct drive *drive, struct sweep_result *res)
 {
@@ -365,15 +387,16 @@ static void time_needed(const struct drive *drive, struct sweep_result *res)
 /* Of the last experiment: the guard may have been raised before it. */
 static void judge_carry(const struct drive *drive, struct sweep_result *res)
 {
-	struct carry carry;
+	struct carry carry = { 0 };
 	int last = -1;
 
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
-		if (drive->work[i].experiment > last)
+		if (drive->work[i].experiment > last) {
 			last = drive->work[i].experiment;
+			carry = drive->work[i].carry;
+		}
 	if (last < 0 || drive->cfg.runs)
 		return;
-	carry = record_carry(&drive->rec, last, -1);
 	if (carry.t != 0) /* 0: unknown */
 		res->gates.carry_t = carry.t;
 	res->gates.carry_over = carry_seen(&carry);
@@ -504,6 +527,7 @@ struct sweep_result *drive_end(struct drive *drive)
 	res->n_counters = drive->rec.n_counters;
 	drive_adjust(drive);
 	copy_adjust(drive, res);
+	find_late(drive);
 	drive_gates(drive, &rng, &res->gates);
 	for (size_t i = 0; i < drive->cfg.n_targets; i++)
 		if (drive_has_row(drive, i))

@@ -97,6 +97,7 @@ struct work {
 	double window_ns;
 	struct sweep_estimate own_ns; /* per item, of all lanes together */
 	double needed_ns;
+	struct carry carry; /* of its experiment, at the end; not of whole runs */
 	char own_why[SWEEP_REASON], reason[SWEEP_REASON];
 };
 

@@ -241,30 +241,43 @@ static bool bootstrap(const struct contrasts *c, struct rng *rng, double k, doub
 	return ok;
 }
 
+/* T of the usable blocks, n of them: [block * n_arms + arm]. The caller frees. */
+static double *usable_t(const struct infer_data *data, size_t n)
+{
+	double *t = must_calloc(n * data->n_arms + 1, sizeof(*t));
+	size_t at = 0;
+
+	for (size_t b = 0; b < data->n_blocks; b++)
+		for (size_t a = 0; a < data->n_arms && infer_usable(data, b); a++)
+			t[at++] = cell_at(data, b, a)->t;
+	return t;
+}
+
 /* The arms' labels mean nothing if the arms do nothing: how often does chance make as much? */
 static double randomisation(const struct infer_data *data, const struct contrasts *c,
 			    struct rng *rng)
 {
 	size_t arms = data->n_arms, extreme = 1;
 	double seen = fabs(stat_mean(c->y, c->n)) * (double)c->n * c->scale;
+	double *t;
 	int label[64];
 
 	if (arms > 64)
 		return NAN;
+	t = usable_t(data, c->n);
 	for (size_t a = 0; a < arms; a++)
 		label[a] = (int)a;
 	for (int r = 0; r < INFER_RESAMPLES; r++) {
 		double sum = 0;
 
-		for (size_t b = 0; b < data->n_blocks; b++) {
-			if (!infer_usable(data, b))
-				continue;
+		for (size_t b = 0; b < c->n; b++) {
 			rng_shuffle(rng, label, arms);
 			for (size_t a = 0; a < arms; a++)
-				sum += c->w[a] * cell_at(data, b, (size_t)label[a])->t;
+				sum += c->w[a] * t[b * arms + (size_t)label[a]];
 		}
 		extreme += fabs(sum) >= seen * (1 - 1e-12);
 	}
+	free(t);
 	return (double)extreme / (INFER_RESAMPLES + 1);
 }
 

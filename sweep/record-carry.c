@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record_carry(): is what an arm left in the pipeline felt in the arms after it? */
+/* record_carries(): is what an arm left in the pipeline felt in the arms after it? */
 #include <math.h>
 #include <stdlib.h>
 #include "record.h"
@@ -112,12 +112,26 @@ static void slopes_make(const struct record *rec, int first, struct slopes *slop
 	free(squares.slope);
 }
 
-/* Of every window: its delay, as slopes weigh it, and how far the program had come to feel it. */
+/* The windows from `from` to `to` are a block whose T is all known. */
+struct span {
+	size_t from, to;
+};
+
+/*
+ * Of every window: its delay, as slopes weigh it, and how far the program had come to feel it. Only
+ * `late` differs from one time constant to the next.
+ */
 struct course {
-	double *t; /* straightened: on a line over the doses */
+	size_t n;
+	double *all;		  /* the memory of these: */
+	double *end, *time, *gap; /* ns; gap: from the end of the window before to its begin */
+	double *t;		  /* straightened: on a line over the doses */
 	double *dose, *late;
-	double *sum; /* of delay and time, up to the window's end */
-	double q;    /* Student's, for as many blocks as there are */
+	double *t_off, *dose_off; /* less the block's mean; of the windows in blocks alone */
+	double *sum;		  /* of delay and time, up to the window's end */
+	double tt, td, dd;	  /* sums of products of t_off and dose_off */
+	double in_blocks;	  /* windows */
+	double q;		  /* Student's, for as many blocks as there are */
 };
 
 static double dose_of(const struct record_row *row, const struct slopes *slopes)
@@ -131,38 +145,36 @@ static double dose_of(const struct record_row *row, const struct slopes *slopes)
  * A change is felt as 1 - exp(-t / tau). The arm is in force from the end of the window before.
  * late: what is felt in the window less what would be felt in the end.
  */
-static void course_settle(const struct record *rec, double tau, struct course *c)
+static void course_settle(struct course *c, double tau)
 {
-	double felt = 0, before = 0;
+	double felt = 0;
 
-	for (size_t i = 0; i < rec->n; i++) {
-		const struct sweep_window *win = &rec->row[i].win;
-		double end = (double)win->end_ns, w = (double)win->time_ns, away;
+	for (size_t i = 0; i < c->n; i++) {
+		double w = c->time[i], gone = expm1(-w / tau), away = felt - c->dose[i];
 
-		away = (felt - c->dose[i]) * exp(-fmax(0, end - w - before) / tau);
-		c->late[i] = away * tau / w * -expm1(-w / tau);
-		felt = c->dose[i] + away * exp(-w / tau);
-		before = end;
+		if (c->gap[i] > 0)
+			away *= exp(-c->gap[i] / tau);
+		c->late[i] = away * tau / w * -gone;
+		felt = c->dose[i] + away * (1 + gone);
 	}
 }
 
 /* Up to a time t; *at is the window that holds it, or an earlier one: t grows from call to call. */
-static double sum_until(const struct record *rec, const struct course *c, size_t *at, double t)
+static double sum_until(const struct course *c, size_t *at, double t)
 {
-	while (*at + 1 < rec->n && (double)rec->row[*at].win.end_ns <= t)
+	while (*at + 1 < c->n && c->end[*at] <= t)
 		++*at;
-	return c->sum[*at] - c->dose[*at] * ((double)rec->row[*at].win.end_ns - t);
+	return c->sum[*at] - c->dose[*at] * (c->end[*at] - t);
 }
 
 /* A change is not felt before a time, and then in full: it passes what is in the pipeline. */
-static void course_pass(const struct record *rec, double depth, struct course *c)
+static void course_pass(struct course *c, double depth)
 {
 	size_t to = 0, from = 0;
 
-	for (size_t i = 0; i < rec->n; i++) {
-		const struct sweep_window *win = &rec->row[i].win;
-		double end = (double)win->end_ns - depth, w = (double)win->time_ns;
-		double felt = sum_until(rec, c, &to, end) - sum_until(rec, c, &from, end - w);
+	for (size_t i = 0; i < c->n; i++) {
+		double end = c->end[i] - depth, w = c->time[i];
+		double felt = sum_until(c, &to, end) - sum_until(c, &from, end - w);
 
 		c->late[i] = felt / w - c->dose[i];
 	}
@@ -170,33 +182,26 @@ static void course_pass(const struct record *rec, double depth, struct course *c
 
 static void course_open(const struct record *rec, const struct slopes *slopes, struct course *c)
 {
+	double **array[] = { &c->end,  &c->time,  &c->gap,	&c->t,	&c->dose,
+			     &c->late, &c->t_off, &c->dose_off, &c->sum };
+	size_t arrays = sizeof(array) / sizeof(*array);
 	double sum = 0, before = 0;
 
-	c->t = must_calloc(rec->n, sizeof(double));
-	c->dose = must_calloc(rec->n, sizeof(double));
-	c->late = must_calloc(rec->n, sizeof(double));
-	c->sum = must_calloc(rec->n, sizeof(double));
+	*c = (struct course){ .n = rec->n };
+	c->all = must_calloc(arrays * rec->n, sizeof(double));
+	for (size_t i = 0; i < arrays; i++)
+		*array[i] = c->all + i * rec->n;
 	for (size_t i = 0; i < rec->n; i++) {
+		c->end[i] = (double)rec->row[i].win.end_ns;
+		c->time[i] = (double)rec->row[i].win.time_ns;
+		c->gap[i] = fmax(0, c->end[i] - c->time[i] - before);
 		c->t[i] = record_window_t(rec, &rec->row[i]);
 		c->dose[i] = dose_of(&rec->row[i], slopes);
-		sum += c->dose[i] * ((double)rec->row[i].win.end_ns - before);
-		before = (double)rec->row[i].win.end_ns;
+		sum += c->dose[i] * (c->end[i] - before);
+		before = c->end[i];
 		c->sum[i] = sum;
 	}
 }
-
-static void course_close(struct course *c)
-{
-	free(c->t);
-	free(c->dose);
-	free(c->late);
-	free(c->sum);
-}
-
-/* The windows from `from` to `to` are a block whose T is all known. */
-struct span {
-	size_t from, to;
-};
 
 static size_t spans_find(const struct record *rec, int first, struct span *span)
 {
@@ -215,48 +220,50 @@ static size_t spans_find(const struct record *rec, int first, struct span *span)
 	return n;
 }
 
-enum { LEVEL_T, LEVEL_DOSE, LEVEL_LATE, LEVELS };
-
-/* The block's mean of each. */
-static void means(const struct course *c, const struct span *span, double *mean)
+/* v less its mean in each block; out may be v. */
+static void centre(const double *v, const struct span *span, size_t spans, double *out)
 {
-	double n = (double)(span->to - span->from);
+	for (size_t b = 0; b < spans; b++) {
+		double sum = 0, mean;
 
-	mean[LEVEL_T] = mean[LEVEL_DOSE] = mean[LEVEL_LATE] = 0;
-	for (size_t i = span->from; i < span->to; i++) {
-		mean[LEVEL_T] += c->t[i] / n;
-		mean[LEVEL_DOSE] += c->dose[i] / n;
-		mean[LEVEL_LATE] += c->late[i] / n;
+		for (size_t i = span[b].from; i < span[b].to; i++)
+			sum += v[i];
+		mean = sum / (double)(span[b].to - span[b].from);
+		for (size_t i = span[b].from; i < span[b].to; i++)
+			out[i] = v[i] - mean;
 	}
 }
 
-/* The values of a window, the block's means subtracted. */
-static void values(const struct course *c, const double *mean, size_t i, double *v)
+/* What all time constants have in common. */
+static void course_sums(struct course *c, const struct span *span, size_t spans)
 {
-	v[LEVEL_T] = c->t[i] - mean[LEVEL_T];
-	v[LEVEL_DOSE] = c->dose[i] - mean[LEVEL_DOSE];
-	v[LEVEL_LATE] = c->late[i] - mean[LEVEL_LATE];
+	centre(c->t, span, spans, c->t_off);
+	centre(c->dose, span, spans, c->dose_off);
+	c->tt = c->td = c->dd = c->in_blocks = 0;
+	for (size_t b = 0; b < spans; b++) {
+		for (size_t i = span[b].from; i < span[b].to; i++) {
+			c->tt += c->t_off[i] * c->t_off[i];
+			c->td += c->t_off[i] * c->dose_off[i];
+			c->dd += c->dose_off[i] * c->dose_off[i];
+		}
+		c->in_blocks += (double)(span[b].to - span[b].from);
+	}
 }
 
 /* A line of T on dose and late, and the scores of its residuals. */
 struct fit {
-	double m[LEVELS][LEVELS], n, own, late, left, own_score, late_score;
+	double tl, dl, ll; /* sums of products: t, dose, late */
+	double own, late, left, own_score, late_score;
 };
 
 static void fit_sums(const struct course *c, const struct span *span, size_t spans, struct fit *f)
 {
-	for (size_t b = 0; b < spans; b++) {
-		double mean[LEVELS], v[LEVELS];
-
-		means(c, &span[b], mean);
+	for (size_t b = 0; b < spans; b++)
 		for (size_t i = span[b].from; i < span[b].to; i++) {
-			values(c, mean, i, v);
-			for (int p = 0; p < LEVELS; p++)
-				for (int q = 0; q < LEVELS; q++)
-					f->m[p][q] += v[p] * v[q];
+			f->tl += c->t_off[i] * c->late[i];
+			f->dl += c->dose_off[i] * c->late[i];
+			f->ll += c->late[i] * c->late[i];
 		}
-		f->n += (double)(span[b].to - span[b].from);
-	}
 }
 
 static bool same_arm(const struct record_row *a, const struct record_row *b)
@@ -291,56 +298,48 @@ static void straighten(const struct record *rec, struct course *c, const struct 
 		double off, n;
 	} *bend = must_calloc(rec->n, sizeof(*bend)); /* of an arm at its first window */
 	size_t *arm = must_calloc(rec->n, sizeof(*arm));
-	struct fit f = { 0 };
 
-	fit_sums(c, span, spans, &f);
-	for (size_t b = 0; b < spans; b++) {
-		double mean[LEVELS], v[LEVELS];
-
-		means(c, &span[b], mean);
+	course_sums(c, span, spans);
+	for (size_t b = 0; b < spans; b++)
 		for (size_t i = span[b].from; i < span[b].to; i++) {
 			arm[i] = arm_first(rec, span, b, i);
-			values(c, mean, i, v);
-			bend[arm[i]].off += v[LEVEL_T] - f.m[0][1] / f.m[1][1] * v[LEVEL_DOSE];
+			bend[arm[i]].off += c->t_off[i] - c->td / c->dd * c->dose_off[i];
 			bend[arm[i]].n++;
 		}
-	}
-	for (size_t b = 0; b < spans && f.m[1][1] > 0; b++)
+	for (size_t b = 0; b < spans && c->dd > 0; b++)
 		for (size_t i = span[b].from; i < span[b].to; i++)
 			c->t[i] -= bend[arm[i]].off / bend[arm[i]].n;
 	free(bend);
 	free(arm);
+	course_sums(c, span, spans);
 }
 
-static bool fit_line(struct fit *f)
+static bool fit_line(const struct course *c, struct fit *f)
 {
-	double(*m)[LEVELS] = f->m, dd = m[1][1], ll = m[2][2], dl = m[1][2];
-	double det = dd * ll - dl * dl;
+	double det = c->dd * f->ll - f->dl * f->dl;
 
-	if (!(det > 1e-9 * dd * ll))
+	if (!(det > 1e-9 * c->dd * f->ll))
 		return false;
-	f->own = (m[0][1] * ll - m[0][2] * dl) / det;
-	f->late = (m[0][2] * dd - m[0][1] * dl) / det;
-	f->left = m[0][0] - f->own * m[0][1] - f->late * m[0][2];
+	f->own = (c->td * f->ll - f->tl * f->dl) / det;
+	f->late = (f->tl * c->dd - c->td * f->dl) / det;
+	f->left = c->tt - f->own * c->td - f->late * f->tl;
 	return f->left > 0;
 }
 
 /* By block: noise that lasts for some windows makes their residuals alike. */
 static void fit_scores(const struct course *c, const struct span *span, size_t spans, struct fit *f)
 {
-	double by_dose = f->m[1][2] / f->m[1][1], by_late = f->m[1][2] / f->m[2][2];
+	double by_dose = f->dl / c->dd, by_late = f->dl / f->ll;
 
 	for (size_t b = 0; b < spans; b++) {
-		double mean[LEVELS], v[LEVELS], own = 0, late = 0;
+		double own = 0, late = 0;
 
-		means(c, &span[b], mean);
 		for (size_t i = span[b].from; i < span[b].to; i++) {
-			double e;
+			double d = c->dose_off[i], l = c->late[i];
+			double e = c->t_off[i] - f->own * d - f->late * l;
 
-			values(c, mean, i, v);
-			e = v[LEVEL_T] - f->own * v[LEVEL_DOSE] - f->late * v[LEVEL_LATE];
-			own += e * (v[LEVEL_DOSE] - by_late * v[LEVEL_LATE]);
-			late += e * (v[LEVEL_LATE] - by_dose * v[LEVEL_DOSE]);
+			own += e * (d - by_late * l);
+			late += e * (l - by_dose * d);
 		}
 		f->own_score += own * own;
 		f->late_score += late * late;
@@ -363,25 +362,26 @@ try {
 	bool known;
 };
 
-/* One time constant; false: the data do not show it. */
-static bool fit_tau(const struct course *c, const struct span *span, size_t spans, struct try *try)
+/* One time constant, whose `late` is set; false: the data do not show it. */
+static bool fit_tau(struct course *c, const struct span *span, size_t spans, struct try *try)
 {
 	struct carry *out = &try->carry;
 	struct fit f = { 0 };
 	double df, own, late, se;
 
+	centre(c->late, span, spans, c->late);
 	fit_sums(c, span, spans, &f);
-	df = f.n - (double)spans - 2;
-	if (spans < 2 || df < 4 || !fit_line(&f))
+	df = c->in_blocks - (double)spans - 2;
+	if (spans < 2 || df < 4 || !fit_line(c, &f))
 		return false;
 	fit_scores(c, span, spans, &f);
-	own = f.m[1][1] - f.m[1][2] * f.m[1][2] / f.m[2][2];
-	late = f.m[2][2] - f.m[1][2] * f.m[1][2] / f.m[1][1];
+	own = c->dd - f.dl * f.dl / f.ll;
+	late = f.ll - f.dl * f.dl / c->dd;
 	se = error_of(f.late_score, f.left, df, late, spans);
 	try->explained = f.late * fabs(f.late) * late;
 	try->error = se * se * late;
 	out->total = f.own;
-	out->alone = f.m[0][1] / f.m[1][1];
+	out->alone = c->td / c->dd;
 	se = error_of(f.own_score, f.left, df, own, spans);
 	out->df = (double)spans - 1;
 	out->lo = f.own - c->q * se;
@@ -469,17 +469,17 @@ static void of_target(const struct slopes *slopes, int first, int target, struct
 }
 
 /* All time constants between two, of one shape; the first tries are known to be open. */
-static void try_range(const struct record *rec, struct course *c, const struct span *span,
-		      size_t spans, const struct range *range, struct try *try)
+static void try_range(struct course *c, const struct span *span, size_t spans,
+		      const struct range *range, struct try *try)
 {
 	for (size_t i = 0; i < range->n; i++) {
 		double tau = range->least *
 			     pow(range->most / range->least, (double)i / (double)(range->n - 1));
 
 		if (range->pass)
-			course_pass(rec, tau, c);
+			course_pass(c, tau);
 		else
-			course_settle(rec, tau, c);
+			course_settle(c, tau);
 		try[i].known = fit_tau(c, span, spans, &try[i]);
 		try[i].carry.tau_ns = tau;
 		try[i].carry.pass = range->pass;
@@ -498,21 +498,22 @@ static struct carry search(const struct record *rec, struct course *c, const str
 	if (!(range.most > range.least))
 		return best;
 	step = pow(range.most / range.least, 1.0 / (TAUS - 1));
-	try_range(rec, c, span, spans, &range, try);
+	try_range(c, span, spans, &range, try);
 	range.pass = true;
-	try_range(rec, c, span, spans, &range, try + TAUS);
+	try_range(c, span, spans, &range, try + TAUS);
 	best = best_of(try, 2 * TAUS);
 	soon = soon_of(try, 2 * TAUS, range.soon);
 	if (!(best.tau_ns > 0))
 		return best;
 	fine = (struct range){ best.tau_ns / step, best.tau_ns * step, 0, FINE, best.pass };
-	try_range(rec, c, span, spans, &fine, try + 2 * TAUS);
+	try_range(c, span, spans, &fine, try + 2 * TAUS);
 	best = best_of(try, 2 * TAUS + FINE);
 	best.soon = soon;
 	return best;
 }
 
-struct carry record_carry(const struct record *rec, int first, int target)
+void record_carries(const struct record *rec, int first, const int *target, size_t n,
+		    struct carry *out)
 {
 	struct span *span = must_calloc(rec->n, sizeof(*span));
 	size_t spans = spans_find(rec, first, span);
@@ -525,11 +526,21 @@ struct carry record_carry(const struct record *rec, int first, int target)
 	c.q = stat_t_quantile(LEVEL, (double)spans - 1);
 	straighten(rec, &c, span, spans);
 	best = search(rec, &c, span, spans);
-	of_target(&slopes, first, target, &best);
-	course_close(&c);
+	for (size_t i = 0; i < n; i++) {
+		out[i] = best;
+		of_target(&slopes, first, target[i], &out[i]);
+	}
+	free(c.all);
 	free(slopes.slope);
 	free(span);
-	return best;
+}
+
+struct carry record_carry(const struct record *rec, int first, int target)
+{
+	struct carry out;
+
+	record_carries(rec, first, &target, 1, &out);
+	return out;
 }
 
 bool carry_seen(const struct carry *carry)

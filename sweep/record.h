@@ -150,6 +150,9 @@ struct carry {
 		       * seen or not */
 };
 struct carry record_carry(const struct record *rec, int first, int target);
+/* Of each of n targets, whose experiment is the same: at the cost of one. */
+void record_carries(const struct record *rec, int first, const int *target, size_t n,
+		    struct carry *out);
 bool carry_seen(const struct carry *carry); /* more than chance: with few blocks, by far */
 
 /* Every arm of a block with a delay, its windows pooled; T is not adjusted. Free *out. */

@@ -36,15 +36,20 @@ uint64_t rng_u64(struct rng *rng)
 	return result;
 }
 
-/* Lemire's multiplication; values that would be favoured are discarded. */
+/*
+ * Lemire's multiplication; values that would be favoured are discarded: those whose lower half is
+ * below 2^32 mod n. That is less than n, so few values need the division.
+ */
 uint32_t rng_below(struct rng *rng, uint32_t n)
 {
-	uint32_t least = -n % n;
-	uint64_t m;
+	uint64_t m = (rng_u64(rng) >> 32) * n;
 
-	do {
-		m = (rng_u64(rng) >> 32) * n;
-	} while ((uint32_t)m < least);
+	if ((uint32_t)m < n) {
+		uint32_t least = -n % n;
+
+		while ((uint32_t)m < least)
+			m = (rng_u64(rng) >> 32) * n;
+	}
 	return (uint32_t)(m >> 32);
 }
 

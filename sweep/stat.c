@@ -112,6 +112,11 @@ double stat_f_quantile(double p, double df1, double df2)
 
 	if (!(p > 0) || !(p < 1) || !(df1 > 0) || !(df2 > 0))
 		return NAN;
+	if (df1 == 1) { /* the square of Student's t, whose quantile takes a tenth of the steps */
+		double t = stat_t_quantile((1 + p) / 2, df2);
+
+		return t * t;
+	}
 	while (f_cdf(hi, df1, df2) < p && hi < 1e300)
 		hi *= 2;
 	for (int i = 0; i < 80; i++) {

@@ -3,6 +3,7 @@
 # Device times of a running process: after the detach nothing is enabled, subscribed, traced or hooked,
 # no descriptor and no thread of ours is left; the agent's few pages of code stay, since CUPTI keeps
 # its callbacks, and the next session uses them again. A process that is killed leaves what was read.
+# beside others
 # limit: 120 s
 . "$SRC/test/lib.sh"
 export XDG_CONFIG_HOME="$T/none"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SIGKILL of sbinject and of its tracer while device times are taken: the agent sees within seconds
 # that nothing reads any more, disables its records and unmaps its memory. The program goes on.
+# beside others
 # limit: 120 s
 . "$SRC/test/lib.sh"
 export XDG_CONFIG_HOME="$T/none"

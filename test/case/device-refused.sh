@@ -3,6 +3,7 @@
 # Device times are refused with the reason where another one uses CUPTI, its records are not known or
 # it does not answer; what is not whole is no sum. The calls are traced all the same, the program goes
 # on, and nothing is left enabled or subscribed.
+# beside others
 # limit: 180 s
 . "$SRC/test/lib.sh"
 export XDG_CONFIG_HOME="$T/none"

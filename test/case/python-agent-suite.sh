@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
-# limit: 300 s
+# beside others, as idle work
+# limit: 600 s
 # The interpreter's own tests of what the agent shares with others say with it what they say without.
 . "$SRC/test/lib.sh"
 . "$SRC/test/python/pythons.sh"

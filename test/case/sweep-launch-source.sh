@@ -3,6 +3,7 @@
 # A launched command has to start before its file or its page can be read: the progress source is tested after the
 # launch, and that it does not answer yet, or has an old number, is no error. An error comes at once, not when the
 # command ends. Ctrl-C ends the wait.
+# beside others
 # limit: 60 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"

@@ -13,7 +13,7 @@ timing() { grep -q 'own time' "$T/own.ev" 2>/dev/null; }
 begin() {
 	rm -f "$T/own.ev"
 	sb_start sweep -q -p "$pid" py:__main__:rec py:__main__:steps resume=yes \
-		--progress py:__main__:item --time 10s --events "$T/own.ev"
+		--progress py:__main__:item --time 6s --events "$T/own.ev"
 	wait_for 20 timing || fail "$p: no calls were timed"
 	sleep 0.1
 }

@@ -8,7 +8,7 @@
 . "$SRC/test/lib.sh"
 need python3
 
-start calls "$V/calls" -r
+start calls "$V/calls" -r -p 200000
 calls=$pid
 snapshot "$calls"
 
@@ -64,9 +64,12 @@ add() { # FUNCTION
 	timeout 60 "$CTL" add ":$1" 0 >"$T/sb.out" 2>"$T/sb.err" || rc=$?
 }
 grep -qE '^Max data size +[0-9]+' "/proc/$(reader_of)/limits" || fail 'its memory is not limited'
+ticks() { awk '{ print $14 + $15 }' "/proc/$tracer/stat"; } # hundredths of a second
 kill -STOP "$(reader_of)"
 began=$SECONDS
+before=$(ticks)
 add victim_other
+less 'processor time of the tracer, which waits' $(($(ticks) - before)) 300
 [ "$rc" -ne 0 ] || fail 'a target was added without a reader'
 grep -q "takes longer than 10 s\|does not answer within ten seconds" "$T/sb.err" || fail "$(cat "$T/sb.err")"
 hooked "$calls" || fail 'the hook is gone'

@@ -20,7 +20,7 @@
 #define MS 1000000ull
 
 enum { ENTER_MS = 1000, SAY_AFTER_MS = 1000, ANEW_MS = 50, LOAD_TRIES = 5, LOAD_AGAIN_MS = 20 };
-enum { AGAIN_MS = 100, AGAIN_MOST = 8 };
+enum { AGAIN_MS = 100, AGAIN_MOST = 8, NAP_NS = 100000 };
 
 _Static_assert((int)INTERPRETER_FUNCTIONS == (int)ENTRY_PENDING, "one order for both mailboxes");
 
@@ -338,11 +338,15 @@ static void enter_at_doorbell(struct inject_session *s, struct python *py, pid_t
 	if (mailbox->remote.async) /* with the command, to another thread */
 		return;
 	mailbox->doorbell_only = true;
-	while (!mailbox->remote.async && !mailbox_step(mailbox, &s->tree, clock_ns(), tid))
+	while (!mailbox->remote.async && !mailbox_step(mailbox, &s->tree, clock_ns(), tid)) {
 		if (!mailbox->remote.async && clock_ns() >= until) {
 			mailbox->doorbell_only = py->starting = false;
 			return;
 		}
+		/* The agent may be at work, for which it needs a processor, too. */
+		if (!mailbox->remote.async)
+			nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+	}
 }
 
 bool python_ring(struct inject_session *s, struct record *rec)
