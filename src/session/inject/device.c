@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "device.h"
+#include "device-leave.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -283,15 +284,6 @@ static void load(struct inject_session *s, struct record *rec, uint64_t now)
 		refuse(s, rec, "the agent could not be loaded: %s", answer.reason);
 }
 
-static void say_stop(const struct device *dev)
-{
-	uint32_t stop = 1;
-
-	if (dev->mailbox)
-		memory_write(&dev->mailbox->space->mem, dev->at + offsetof(struct sb_device, stop),
-			     &stop, sizeof(stop), NULL);
-}
-
 /*
  * Unmaps a room, once its last events were read, the agent's thread is out of it or never was in
  * it, and no lent thread is: true; nothing of ours is left to do. An agent that unmaps it itself
@@ -300,21 +292,16 @@ static void say_stop(const struct device *dev)
 static bool leave_room(struct inject_session *s, struct record *rec)
 {
 	struct device *dev = rec->device;
-	const struct memory *mem = &dev->mailbox->space->mem;
 	struct sb_err err = { 0 };
-	struct sb_device d;
-	uint32_t taken = 1;
 
-	if (mailbox_busy(dev->mailbox))
+	switch (device_room_end(dev->mailbox, dev->started, true)) {
+	case DEVICE_ROOM_USED:
 		return false;
-	if (memory_peek(mem, dev->at, &d, sizeof(d)) != sizeof(d) || d.magic != SB_DEVICE_MAGIC ||
-	    d.state == SB_DEVICE_GONE)
+	case DEVICE_ROOM_GONE:
+		dev->mailbox->space->room_size = 0;
 		return true;
-	if (dev->started && !d.left) {
-		if (d.seen)
-			memory_write(mem, dev->at + offsetof(struct sb_device, taken), &taken,
-				     sizeof(taken), NULL);
-		return false;
+	case DEVICE_ROOM_OURS:
+		break;
 	}
 	if (mailbox_unmap(dev->mailbox, &s->tree, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d: the device agent's memory stays mapped: %s", rec->pid,
@@ -349,7 +336,7 @@ static void begin(struct inject_session *s, struct record *rec, uint64_t now)
 	else if (now - dev->since_ns > BEGIN_MS * MS)
 		refuse(s, rec, "CUPTI did not answer within %d s", BEGIN_MS / 1000);
 	if (dev->stage == DEVICE_OVER)
-		say_stop(dev);
+		device_room_stop(dev->mailbox);
 	if (dev->stage == DEVICE_WORKS)
 		log_debug("process %d: device agent at work, CUPTI API version %u", rec->pid,
 			  d.cupti_version);
@@ -439,14 +426,40 @@ void device_reap(struct inject_session *s)
 			forget(s, rec);
 }
 
+/*
+ * A thread that was lent returns into the room, and what that uses must stay. The agent's own
+ * thread ends by itself, and unmaps the room.
+ */
+static void left_behind(struct inject_session *s, struct record *rec)
+{
+	struct space *space = rec->space;
+
+	if (mailbox_entered(rec->device->mailbox)) {
+		space->agent_stays = rec->device_stays = true;
+		session_warn(
+			s,
+			"process %d: the thread that loads the device agent waits in the dynamic "
+			"linker, so the agent's memory stays; sbinject recover -p %d removes it "
+			"later",
+			rec->pid, rec->pid);
+		return;
+	}
+	space->room_size = 0;
+	session_warn(
+		s,
+		"process %d: CUPTI did not answer, so the device agent stays; it ends by itself "
+		"when that does",
+		rec->pid);
+}
+
 void device_stop(struct inject_session *s)
 {
 	uint64_t until = clock_ns() + STOP_MS * MS, now;
 	bool all;
 
 	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->device)
-			say_stop(rec->device);
+		if (!rec->ended && rec->device && rec->device->mailbox)
+			device_room_stop(rec->device->mailbox);
 	do {
 		all = true;
 		now = clock_ns();
@@ -465,10 +478,7 @@ void device_stop(struct inject_session *s)
 	} while (!all && now < until);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->device && rec->device->mailbox)
-			session_warn(s,
-				     "process %d: CUPTI did not answer, so the device agent stays; "
-				     "it ends by itself when that does",
-				     rec->pid);
+			left_behind(s, rec);
 }
 
 void device_close(struct inject_session *s)
