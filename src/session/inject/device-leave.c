@@ -82,6 +82,17 @@ static int end_of(struct space *space, const struct mailbox *room, enum device_r
 	return 0;
 }
 
+/*
+ * Whether the agent was started is known once no thread is in the room: the turn is over, and none
+ * enters it any more.
+ */
+static enum device_room_end look_again(const struct mailbox *room)
+{
+	if (mailbox_entered(room))
+		return DEVICE_ROOM_USED;
+	return device_room_end(room, mailbox_applied(room), false);
+}
+
 int device_room_evict(struct space *space, struct tree *tree, pid_t pid, uint64_t patience_ns,
 		      bool (*ends)(void *), void *ctx, struct sb_err *err)
 {
@@ -93,8 +104,8 @@ int device_room_evict(struct space *space, struct tree *tree, pid_t pid, uint64_
 	if (!room)
 		return 0;
 	device_room_stop(room);
-	while ((end = device_room_end(room, mailbox_applied(room), false)) == DEVICE_ROOM_USED &&
-	       clock_ns() < until && tree_proc(tree, pid) && !(ends && ends(ctx))) {
+	while ((end = look_again(room)) == DEVICE_ROOM_USED && clock_ns() < until &&
+	       tree_proc(tree, pid) && !(ends && ends(ctx))) {
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		tree_dispatch(tree);
 	}
