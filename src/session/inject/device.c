@@ -10,6 +10,7 @@
 #include "device/agent/image.h"
 #include "elf/interpreter.h"
 #include "inject/clock.h"
+#include "inject/fault.h"
 #include "inject/mailbox.h"
 #include "inject/tree-task.h"
 #include "src/base/log.h"
@@ -203,6 +204,8 @@ static int enter(struct inject_session *s, struct record *rec, struct search *lo
 		ret = mailbox_open(&dev->mailbox, space, &s->tree, rec->pid, &look->setup, err);
 	if (ret == 0)
 		ret = write_device(dev, look, err);
+	if (ret == 0 && fault_point("device-room", rec->pid))
+		ret = err_set(err, SB_ETARGET, "fault: device-room");
 	if (ret == 0)
 		ret = memory_open(&mem, rec->pid, err);
 	if (ret == 0) {
@@ -316,7 +319,8 @@ static void leave_early(struct inject_session *s, struct record *rec)
 
 	if (!leave_room(s, rec) || rec->ended)
 		return;
-	device_room_close(s->device_reader, dev->room, &s->device_sums);
+	if (dev->room)
+		device_room_close(s->device_reader, dev->room, &s->device_sums);
 	mailbox_free(dev->mailbox);
 	dev->room = NULL;
 	dev->mailbox = NULL;
