@@ -15,12 +15,12 @@ waiting() { cat "/proc/$pid/task/"*/syscall 2>/dev/null | grep -c '^202 0x[0-9a-
 loads() { [ "$(waiting)" = 1 ]; }
 is_lent() { [ "$(waiting)" = 2 ]; }
 rooms() { awk '/^[^ ]+ r-xp 00000000 00:00 0 *$/' "/proc/$pid/maps" | wc -l; }
-begin() { # a program, and a session whose lent thread waits
+begin() { # NAME: a program, and a session whose lent thread waits
 	start gpu "$V/cuda" -t 2 -u 20000000 -c "$V/libcupti.so.12" -d "$T/dev/nvidia-uvm" \
 		-l "$V/victim-slow-load.so" "$V/libcuda.so.1"
 	wait_for 20 loads || fail "$1: it loads no library"
 	same "$1: code without a file" "$(rooms)" 0
-	sb_start trace -p "$pid" cuda:launch --for "$2" --device-times -o "$T/t.jsonl" --json "$T/run.json"
+	sb_start trace -p "$pid" cuda:launch --device-times -o "$T/t.jsonl" --json "$T/run.json"
 	wait_for 20 is_lent || fail "$1: no thread is lent: $(cat "$T/sb.err" "/proc/$pid/task/"*/syscall)"
 	more "$1: code without a file" "$(rooms)" 0
 	tracer=$(sed -n 's/^TracerPid:	//p' "/proc/$pid/status")
@@ -35,7 +35,7 @@ left() { # nothing is; the program is right
 }
 
 # The agent is loaded and started as the linker's lock is free, and ends at once.
-begin tracer 10s
+begin tracer
 kill -KILL "$tracer"
 sleep 0.5
 kill -USR1 "$pid"
@@ -44,7 +44,7 @@ ended 1
 told 'the tracer died; 1 process was restored'
 left tracer 2
 
-begin both 10s
+begin both
 kill -KILL "$sb_pid" "$tracer"
 sb_wait
 "$SB" recover -p "$pid" >"$T/out" 2>&1 &
@@ -55,8 +55,8 @@ wait $recover || fail "recover: $(cat "$T/out")"
 left both 2
 
 # A detach does not wait for ever: the next session removes what stays.
-begin detach 100ms
-sb_wait
+begin detach
+sb_stop
 ended 1
 told "process $pid: the thread that loads the device agent waits in the dynamic linker"
 untraced "$pid" || fail 'it is still traced'

@@ -209,7 +209,8 @@ static int enter(struct inject_session *s, struct record *rec, struct search *lo
 	if (ret == 0)
 		ret = memory_open(&mem, rec->pid, err);
 	if (ret == 0) {
-		dev->room = device_room_open(s->device_reader, rec->pid, &mem, dev->at);
+		dev->room = device_room_open(s->device_reader, rec->pid, &mem, dev->at,
+					     rec->since_ns);
 		mailbox_ask(dev->mailbox, SB_AGENT_APPLY);
 		dev->stage = DEVICE_LOADS;
 		dev->since_ns = clock_ns();
