@@ -137,6 +137,13 @@ static void take_mailbox(struct space *space, const struct space *parent)
 	}
 }
 
+/* Forks have no copy of a finished one. */
+static void take_room(struct space *space, const struct space *parent)
+{
+	if (parent->room_size && mapped(space, parent->room_addr))
+		leave_unfinished(space, parent->room_addr, parent->room_size);
+}
+
 /* The parent may have left the page that the child was born with: space_part(). */
 static struct control *control_of(const struct space *space, const struct space *parent)
 {
@@ -176,6 +183,7 @@ struct space *space_fork(struct space *parent, pid_t child, struct sb_err *err)
 	space->hooked = parent->hooked;
 	take_regions(space, parent);
 	take_mailbox(space, parent);
+	take_room(space, parent);
 	space->control = control_of(space, parent);
 	space->control->refs++;
 	if (space_register(space, child, err) < 0) {

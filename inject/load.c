@@ -13,7 +13,13 @@
 #include "src/base/caps.h"
 #include "src/base/maps.h"
 
-enum { PAGE = 4096, SEARCH_LIMIT = 64 << 20, PROCS_MOST = 256 };
+enum {
+	PAGE = 4096,
+	SEARCH_LIMIT = 64 << 20,
+	PROCS_MOST = 256,
+	MAILBOX_MOST = 1 << 20,
+	ROOM_MOST = 16 << 20,
+};
 
 static struct region *load_region(const struct memory *mem, uint64_t addr, uint64_t mailbox)
 {
@@ -294,10 +300,10 @@ static void load_page(struct space *space, const struct maps *maps, bool dormant
 }
 
 /*
- * Is there a mailbox at addr? The page has its address. It is believed where the memory map has a
- * page of anonymous code there, and ordinary memory directly behind it.
+ * Is there a mailbox at addr, of what size, with its code? 0: none. Its address is believed where
+ * the memory map has a page of anonymous code there, and ordinary memory directly behind it.
  */
-static bool take_mailbox(struct space *space, const struct maps *maps, uint64_t addr)
+static uint64_t mailbox_size_at(const struct space *space, const struct maps *maps, uint64_t addr)
 {
 	const struct map_entry *code, *data;
 	struct sb_mailbox mailbox;
@@ -305,15 +311,24 @@ static bool take_mailbox(struct space *space, const struct maps *maps, uint64_t 
 	if (addr % PAGE || addr < 2 * PAGE ||
 	    memory_peek(&space->mem, addr, &mailbox, sizeof(mailbox)) != sizeof(mailbox) ||
 	    mailbox.magic != SB_MAILBOX_MAGIC || mailbox.page_addr != space->page_addr)
-		return false;
+		return 0;
 	code = maps_find(maps, addr - PAGE);
 	data = maps_find(maps, addr);
 	if (!code || !is_region_map(code) || code->end != addr || !data || !data->w || data->x ||
 	    data->shared || data->path[0] || mailbox.size % PAGE || !mailbox.size ||
 	    mailbox.size > data->end - addr)
+		return 0;
+	return mailbox.size + PAGE;
+}
+
+static bool take_mailbox(struct space *space, const struct maps *maps, uint64_t addr)
+{
+	uint64_t size = mailbox_size_at(space, maps, addr);
+
+	if (!size)
 		return false;
 	space->mailbox_addr = addr - PAGE;
-	space->mailbox_size = mailbox.size + PAGE;
+	space->mailbox_size = size;
 	return true;
 }
 
@@ -321,23 +336,20 @@ static bool take_mailbox(struct space *space, const struct maps *maps, uint64_t 
  * A mailbox that was never finished: believed where the memory map has one or two mappings of
  * exactly that length, and nothing was written into the mailbox, since its header is written last.
  */
-static void load_unfinished_mailbox(struct space *space, const struct maps *maps, uint64_t addr,
-				    uint64_t size)
+static bool is_unfinished(const struct space *space, const struct maps *maps, uint64_t addr,
+			  uint64_t size, uint64_t most)
 {
 	const struct map_entry *first = maps_find(maps, addr - PAGE), *last;
 	uint64_t magic = 1;
 
-	if (addr % PAGE || addr < 2 * PAGE || size % PAGE || size <= PAGE || size > 1 << 20 ||
+	if (addr % PAGE || addr < 2 * PAGE || size % PAGE || size <= PAGE || size > most ||
 	    !first || first->start != addr - PAGE)
-		return;
+		return false;
 	last = maps_find(maps, addr - PAGE + size - 1);
-	if (!last || last->end != addr - PAGE + size || last - first > 1 || first->shared ||
-	    first->path[0] || last->shared || last->path[0] || !last->w || last->x ||
-	    (last != first && !is_region_map(first)) ||
-	    memory_peek(&space->mem, addr, &magic, sizeof(magic)) != sizeof(magic) || magic)
-		return;
-	space->mailbox_addr = addr - PAGE;
-	space->mailbox_size = size;
+	return last && last->end == addr - PAGE + size && last - first <= 1 && !first->shared &&
+	       !first->path[0] && !last->shared && !last->path[0] && last->w && !last->x &&
+	       (last == first || is_region_map(first)) &&
+	       memory_peek(&space->mem, addr, &magic, sizeof(magic)) == sizeof(magic) && !magic;
 }
 
 /*
@@ -362,7 +374,32 @@ static void load_mailbox(struct space *space, const struct maps *maps)
 	for (size_t i = 0; i < n; i++)
 		if (take_mailbox(space, maps, proc[i].mailbox))
 			return;
-	load_unfinished_mailbox(space, maps, h.mailbox_addr, h.mailbox_size);
+	if (is_unfinished(space, maps, h.mailbox_addr, h.mailbox_size, MAILBOX_MOST)) {
+		space->mailbox_addr = h.mailbox_addr - PAGE;
+		space->mailbox_size = h.mailbox_size;
+	}
+}
+
+/*
+ * The room of an agent that needs no interpreter. The agent may have unmapped it since, so a
+ * finished one must have its header.
+ */
+static void load_room(struct space *space, const struct maps *maps)
+{
+	struct sb_page_record record;
+	uint64_t addr, size;
+
+	if (!space->record_addr ||
+	    memory_peek(&space->mem, space->record_addr, &record, sizeof(record)) != sizeof(record))
+		return;
+	addr = record.room_addr + PAGE;
+	size = record.room_size & ~SB_ROOM_UNFINISHED;
+	space->room_begun = mailbox_size_at(space, maps, addr) == size;
+	if (size && (space->room_begun || (record.room_size & SB_ROOM_UNFINISHED &&
+					   is_unfinished(space, maps, addr, size, ROOM_MOST)))) {
+		space->room_addr = record.room_addr;
+		space->room_size = size;
+	}
 }
 
 void space_find_files(struct space *space)
@@ -409,6 +446,7 @@ static int load(pid_t pid, bool dormant, struct space **out, struct sb_err *err)
 	space_find_half(space, &maps);
 	load_page(space, &maps, dormant);
 	load_mailbox(space, &maps);
+	load_room(space, &maps);
 	space_find_files(space);
 	remote_find_gadgets(&space->mem, &maps, &space->gadgets, NULL);
 	maps_free(&maps);
@@ -439,7 +477,7 @@ bool space_has_dormant(pid_t pid, bool *agent)
 bool space_holds(const struct space *space)
 {
 	return space->n_regions || space->page_addr || space->half_addr || space->mailbox_size ||
-	       space->unfinished_size || space->n_fds;
+	       space->room_size || space->unfinished_size || space->n_fds;
 }
 
 bool space_is_hooked(pid_t pid, pid_t *tracer)

@@ -54,11 +54,21 @@ static uint64_t whole_size(const struct mailbox_setup *setup)
 	       setup->extra;
 }
 
-/* For recover: of the space's own. */
-static void announce(struct mailbox *mailbox)
+/* For recover. */
+static void announce_hole(struct mailbox *mailbox, uint64_t at, uint64_t size)
 {
 	if (mailbox->plain)
+		space_announce_room(mailbox->space, at, size, false);
+	else
+		space_announce_mailbox(mailbox->space, at + PAGE, size);
+}
+
+static void announce(struct mailbox *mailbox)
+{
+	if (mailbox->plain) {
+		announce_hole(mailbox, mailbox->code, mailbox->size + PAGE);
 		return;
+	}
 	space_announce_mailbox(mailbox->space, mailbox->addr, mailbox->size + PAGE);
 	mailbox->space->mailbox_addr = mailbox->code;
 	mailbox->space->mailbox_size = mailbox->size + PAGE;
@@ -78,8 +88,7 @@ static int map_hole(struct mailbox *mailbox, struct remote *r, uint64_t at, uint
 		if (!at)
 			return err_set(err, SB_ETARGET, "process %d: no room in its memory",
 				       mailbox->pid);
-		if (!mailbox->plain)
-			space_announce_mailbox(mailbox->space, at + PAGE, size);
+		announce_hole(mailbox, at, size);
 		code = remote_syscall(r, addr, err, SYS_mmap, at, size,
 				      (uint64_t)(PROT_READ | PROT_WRITE),
 				      (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
@@ -163,8 +172,10 @@ static void unmap_mailbox(struct mailbox *mailbox, struct remote *r)
 	if (mailbox->code)
 		remote_syscall(r, &ret, NULL, SYS_munmap, mailbox->code, mailbox->size + PAGE, 0ul,
 			       0ul, 0ul, 0ul);
-	if (mailbox->plain)
+	if (mailbox->plain) {
+		space_announce_room(mailbox->space, 0, 0, false);
 		return;
+	}
 	mailbox->space->mailbox_addr = mailbox->space->mailbox_size = 0;
 	space_announce_mailbox(mailbox->space, 0, 0);
 }
@@ -176,10 +187,13 @@ static int open_in_call(struct mailbox *mailbox, struct remote *r, uint64_t at,
 
 	if (ret == 0)
 		ret = write_mailbox(mailbox, setup, err);
-	if (ret == 0)
-		return 0;
-	unmap_mailbox(mailbox, r);
-	return ret;
+	if (ret < 0) {
+		unmap_mailbox(mailbox, r);
+		return ret;
+	}
+	if (mailbox->plain)
+		space_announce_room(mailbox->space, mailbox->code, mailbox->size + PAGE, true);
+	return 0;
 }
 
 static struct mailbox *mailbox_new(struct space *space, pid_t pid)
@@ -358,17 +372,15 @@ static void end_turn(struct mailbox *mailbox, struct tree *tree)
 				     no_threads, sizeof(*no_threads), NULL);
 }
 
-struct mailbox *mailbox_load(struct space *space, struct tree *tree, pid_t pid)
+static struct mailbox *load_at(struct space *space, struct tree *tree, pid_t pid, uint64_t code,
+			       uint64_t size)
 {
-	struct mailbox *mailbox;
+	struct mailbox *mailbox = mailbox_new(space, pid);
 	struct sb_mailbox head;
 
-	if (!space->mailbox_addr)
-		return NULL;
-	mailbox = mailbox_new(space, pid);
-	mailbox->code = space->mailbox_addr;
-	mailbox->addr = space->mailbox_addr + PAGE;
-	mailbox->size = space->mailbox_size - PAGE;
+	mailbox->code = code;
+	mailbox->addr = code + PAGE;
+	mailbox->size = size - PAGE;
 	if (!read_head(mailbox, &head)) {
 		mailbox_free(mailbox);
 		return NULL;
@@ -379,6 +391,24 @@ struct mailbox *mailbox_load(struct space *space, struct tree *tree, pid_t pid)
 	mailbox->gil = head.gil;
 	mailbox->main_only = !head.function[ENTRY_ADD_ANY];
 	end_turn(mailbox, tree);
+	return mailbox;
+}
+
+struct mailbox *mailbox_load(struct space *space, struct tree *tree, pid_t pid)
+{
+	if (!space->mailbox_addr)
+		return NULL;
+	return load_at(space, tree, pid, space->mailbox_addr, space->mailbox_size);
+}
+
+struct mailbox *mailbox_load_room(struct space *space, struct tree *tree, pid_t pid)
+{
+	struct mailbox *mailbox = NULL;
+
+	if (space->room_size && space->room_begun)
+		mailbox = load_at(space, tree, pid, space->room_addr, space->room_size);
+	if (mailbox)
+		mailbox->plain = true;
 	return mailbox;
 }
 
@@ -520,6 +550,23 @@ bool mailbox_busy(const struct mailbox *mailbox)
 	struct sb_mailbox head;
 
 	return mailbox->remote.async || (read_head(mailbox, &head) && head.busy);
+}
+
+bool mailbox_entered(const struct mailbox *mailbox)
+{
+	struct sb_mailbox head;
+
+	return mailbox->remote.async ||
+	       (read_head(mailbox, &head) &&
+		(head.busy || memcmp(head.inside, no_threads, sizeof(no_threads)) != 0));
+}
+
+bool mailbox_applied(const struct mailbox *mailbox)
+{
+	struct sb_mailbox head;
+
+	return read_head(mailbox, &head) && head.agent && head.done && head.done == head.asked &&
+	       head.status == SB_AGENT_OK;
 }
 
 bool mailbox_is_quiet(const struct mailbox *mailbox)

@@ -75,10 +75,10 @@ struct mailbox_setup {
 	size_t agent_size;
 	/*
 	 * An agent that needs no interpreter: any thread that sleeps willingly carries out its
-	 * command. Its room is beside the space's own mailbox, which recover knows: the owner of
-	 * this one removes it by mailbox_unmap(), and its forks have no copy. `extra` bytes, a
-	 * multiple of a page, lie at its end. loaded: the address of its function, where an earlier
-	 * session has loaded it; 0: none has.
+	 * command. Its room is beside the space's own mailbox: the owner of this one removes it by
+	 * mailbox_unmap(), and its forks have no copy. `extra` bytes, a multiple of a page, lie at
+	 * its end. loaded: the address of its function, where an earlier session has loaded it; 0:
+	 * none has.
 	 */
 	bool plain;
 	size_t extra;
@@ -105,6 +105,9 @@ struct mailbox *mailbox_fork(const struct mailbox *parent, struct space *space, 
  * call of that tracer that has not begun its work does nothing any more.
  */
 struct mailbox *mailbox_load(struct space *space, struct tree *tree, pid_t pid);
+
+/* The same of a plain one. Also NULL where its header was not written: no thread has entered it. */
+struct mailbox *mailbox_load_room(struct space *space, struct tree *tree, pid_t pid);
 
 /* Sets the whole list; the next APPLY takes it over. SB_ENOMEM: it is too long. */
 int mailbox_targets(struct mailbox *mailbox, const struct mailbox_target *target, size_t n,
@@ -149,6 +152,12 @@ bool mailbox_dropped(const struct mailbox *mailbox);
 
 /* A thread is at work on a command, or a remote call for one is under way. */
 bool mailbox_busy(const struct mailbox *mailbox);
+
+/* Of one that was loaded, too: a thread is in a command, or at either end of it. */
+bool mailbox_entered(const struct mailbox *mailbox);
+
+/* The last command was carried out, by an agent that is loaded, without an error. */
+bool mailbox_applied(const struct mailbox *mailbox);
 
 /* True if no thread is in the mailbox's code or can enter it: it may be unmapped. */
 bool mailbox_is_quiet(const struct mailbox *mailbox);

@@ -798,7 +798,13 @@ struct sb_page_record {
 	 */
 	uint64_t loader;
 	struct sb_page_python python; /* only where calls are recorded with their stacks */
-	uint64_t reserved2[108];
+	/*
+	 * The room of an agent that needs no interpreter, with its code, from before it is mapped
+	 * until it is unmapped. SB_ROOM_UNFINISHED in its size: its header is not written yet. Of
+	 * this process alone: no fork has a copy.
+	 */
+	uint64_t room_addr, room_size;
+	uint64_t reserved2[106];
 	/*
 	 * Pointers of calls in progress, for stubs alone: what they point to is read at the exit.
 	 * By a hash of the address of the return address.
@@ -819,6 +825,9 @@ SB_PAGE_OFF(sb_page_record, mailbox_size, 48);
 SB_PAGE_OFF(sb_page_record, calls_off, 56);
 SB_PAGE_OFF(sb_page_record, loader, 64);
 SB_PAGE_OFF(sb_page_record, python, 72);
+SB_PAGE_OFF(sb_page_record, room_addr, 160);
+SB_PAGE_OFF(sb_page_record, room_size, 168);
+#define SB_ROOM_UNFINISHED 1ull
 
 /* The layout of a page as in its header, for code that must not read it from there. */
 struct sb_page_layout {

@@ -86,7 +86,8 @@ static enum where where_is(struct space *space, struct thread *t)
 		return IN_EVENT;
 	if (!trap_take_back(space, t, &regs))
 		return IN_STUB;
-	if (arch->pc(&regs) - space->mailbox_addr < space->mailbox_size)
+	if (arch->pc(&regs) - space->mailbox_addr < space->mailbox_size ||
+	    arch->pc(&regs) - space->room_addr < space->room_size)
 		return IN_STUB; /* on its way out of a pending call */
 	switch (leave_code(space, &regs, true)) {
 	case LEAVE_MOVED:
@@ -326,6 +327,8 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 			       space->regions[i]->size);
 	if (space->mailbox_size && ok)
 		ok = call_away(r, err, SYS_munmap, space->mailbox_addr, space->mailbox_size);
+	if (space->room_size && ok)
+		ok = call_away(r, err, SYS_munmap, space->room_addr, space->room_size);
 	if (space->unfinished_size && ok)
 		ok = call_away(r, err, SYS_munmap, space->unfinished_addr, space->unfinished_size);
 	if (space->half_addr && ok)
@@ -337,6 +340,14 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 	return ok;
 }
 
+static bool is_mailbox(const struct space *space, uint64_t addr)
+{
+	struct sb_mailbox mailbox;
+
+	return memory_peek(&space->mem, addr, &mailbox, sizeof(mailbox)) == sizeof(mailbox) &&
+	       mailbox.magic == SB_MAILBOX_MAGIC;
+}
+
 /*
  * Ranges that were unmapped before the thread was lost must not be unmapped again: something else
  * may have been mapped there.
@@ -344,7 +355,6 @@ static bool unmap_all(struct space *space, struct remote *r, struct sb_err *err)
 static void forget_unmapped(struct space *space)
 {
 	struct sb_page_header page;
-	struct sb_mailbox mailbox;
 	struct journal_header h;
 	size_t n = 0;
 
@@ -359,10 +369,10 @@ static void forget_unmapped(struct space *space)
 	if (memory_peek(&space->mem, space->page_addr, &page, sizeof(page)) != sizeof(page) ||
 	    page.magic != SB_PAGE_MAGIC || page.session != space->session)
 		space->page_addr = 0;
-	if (memory_peek(&space->mem, space->mailbox_addr + PAGE, &mailbox, sizeof(mailbox)) !=
-		    sizeof(mailbox) ||
-	    mailbox.magic != SB_MAILBOX_MAGIC)
+	if (!is_mailbox(space, space->mailbox_addr + PAGE))
 		space->mailbox_addr = space->mailbox_size = 0;
+	if (!is_mailbox(space, space->room_addr + PAGE))
+		space->room_addr = space->room_size = 0;
 	space->unfinished_size = space->half_addr = space->n_fds = 0;
 }
 
@@ -402,6 +412,7 @@ static void forget_regions(struct space *space)
 	space->page_addr = space->record_addr = 0;
 	space->unfinished_size = space->half_addr = space->n_fds = 0;
 	space->mailbox_addr = space->mailbox_size = 0;
+	space->room_addr = space->room_size = 0;
 	space->hooked = false;
 }
 
@@ -548,7 +559,7 @@ static int restore(struct returns *r, bool release, struct space_restored *out, 
 		} else if (!returns_none(r)) {
 			in_way = "a signal handler still returns into a hook";
 		} else if (space->agent_stays) {
-			in_way = "an agent stays in its Python interpreter";
+			in_way = "an agent stays in it";
 			mark_dormant(space);
 			let_go(space, tree, release);
 			break;

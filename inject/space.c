@@ -430,6 +430,16 @@ void space_announce_mailbox(struct space *space, uint64_t addr, uint64_t size)
 	page->record.mailbox_size = page->hdr->mailbox_size = size;
 }
 
+void space_announce_room(struct space *space, uint64_t addr, uint64_t size, bool begun)
+{
+	uint64_t unfinished = size && !begun ? SB_ROOM_UNFINISHED : 0;
+
+	write_range(space, offsetof(struct sb_page_record, room_addr), addr, size | unfinished);
+	space->room_addr = addr;
+	space->room_size = size;
+	space->room_begun = begun;
+}
+
 struct region *space_region_at(const struct space *space, uint64_t addr)
 {
 	for (size_t i = 0; i < space->n_regions; i++)

@@ -60,8 +60,15 @@ struct space {
 	bool hooked;	     /* text has been changed */
 	uint64_t mailbox_addr,
 		mailbox_size; /* an agent's mailbox and its code (mailbox.h); 0: none */
-	bool agent_stays;     /* the agent could not be stopped: what it uses stays mapped */
-	bool lacks;	      /* a fork from the middle of a change: its parent has more by now */
+	/*
+	 * The same of an agent that needs no interpreter. Its owner unmaps it, or makes the size 0
+	 * where the agent does; otherwise space_restore() unmaps it. room_begun: its header is
+	 * written.
+	 */
+	uint64_t room_addr, room_size;
+	bool room_begun;
+	bool agent_stays; /* the agent could not be stopped: what it uses stays mapped */
+	bool lacks;	  /* a fork from the middle of a change: its parent has more by now */
 	uint64_t unfinished_addr, unfinished_size; /* a region without a journal, as found */
 	uint64_t half_addr; /* two pages of the front, not yet in their place; 0: none */
 	/* Only as space_load() found it: */
@@ -141,6 +148,8 @@ void space_python(struct space *space, const struct sb_page_python *python);
  */
 void space_announce_region(struct space *space, uint64_t addr, uint64_t size);
 void space_announce_mailbox(struct space *space, uint64_t addr, uint64_t size);
+/* addr: of its code. begun: its header is written. Size 0: it is unmapped. */
+void space_announce_room(struct space *space, uint64_t addr, uint64_t size, bool begun);
 
 struct space_site {
 	struct plan plan;

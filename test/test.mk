@@ -12,7 +12,7 @@ VICTIMS := $(patsubst %,$(BUILD)/test/victim/%,$(VICTIM_NAMES)) \
 	$(BUILD)/test/victim/victim-pycall.so \
 	$(BUILD)/test/victim/libcuda.so.1 $(BUILD)/test/victim/libcupti.so.12 $(BUILD)/test/victim/libnccl.so.2 $(BUILD)/test/victim/cudart \
 	$(BUILD)/test/victim/libstub-one.so $(BUILD)/test/victim/libstub-two.so $(BUILD)/test/victim/stacks-pointers \
-	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/libc-slow-signal.so \
+	$(BUILD)/test/victim/victim-slow-post.so $(BUILD)/test/victim/victim-slow-load.so $(BUILD)/test/victim/libc-slow-signal.so \
 	$(BUILD)/test/victim/throw $(BUILD)/test/victim/stacks-throw $(BUILD)/test/victim/torture $(BUILD)/test/victim/values $(BUILD)/test/victim/arguments $(BUILD)/test/victim/ifunc-static $(BUILD)/test/victim/musl.built
 TOOLS := $(patsubst test/tool/%.c,$(BUILD)/test/tool/%,$(wildcard test/tool/*.c))
 
@@ -53,7 +53,8 @@ $(BUILD)/test/victim/victim-lib.so: test/victim/victim-lib.c
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -Wl,-soname,victim-lib.so.1 -o $@ $<
 
 $(BUILD)/test/victim/victim-pycall.so \
-$(BUILD)/test/victim/victim-ifunc-lib.so $(BUILD)/test/victim/victim-slow-post.so: \
+$(BUILD)/test/victim/victim-ifunc-lib.so $(BUILD)/test/victim/victim-slow-post.so \
+$(BUILD)/test/victim/victim-slow-load.so: \
 $(BUILD)/test/victim/%.so: test/victim/%.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -fPIC -shared -o $@ $<

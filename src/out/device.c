@@ -81,7 +81,7 @@ static void print_busy(FILE *to, const struct result_device *d)
 
 void out_device(FILE *to, const struct result_device *d)
 {
-	char kernels[32], copies[32], memsets[32];
+	char kernels[32], copies[32], memsets[32], late[32];
 
 	if (!d->asked)
 		return;
@@ -92,10 +92,14 @@ void out_device(FILE *to, const struct result_device *d)
 	}
 	fprintf(to,
 		"device times: kernels %" PRIu64 " of %s, copies %" PRIu64 " of %s (%" PRIu64
-		" bytes), memsets %" PRIu64 " of %s\n",
+		" bytes), memsets %" PRIu64 " of %s",
 		d->kernels, out_time((double)d->kernel_ns, kernels, sizeof(kernels)), d->copies,
 		out_time((double)d->copy_ns, copies, sizeof(copies)), d->copied_bytes, d->memsets,
 		out_time((double)d->memset_ns, memsets, sizeof(memsets)));
+	if (d->counted) /* not of a report */
+		fprintf(to, "; recorded from %s on",
+			out_time((double)d->late_ns, late, sizeof(late)));
+	fputc('\n', to);
 	print_busy(to, d);
 	print_rows(to, d);
 }

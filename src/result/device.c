@@ -34,6 +34,7 @@ static const struct {
 	{ "unknown", offsetof(struct result_device, unknown) },
 	{ "cupti_dropped", offsetof(struct result_device, cupti_dropped) },
 	{ "clock_error_ns", offsetof(struct result_device, clock_error_ns) },
+	{ "late_ns", offsetof(struct result_device, late_ns) },
 };
 
 static uint64_t *field(const struct result_device *d, size_t at)

@@ -224,6 +224,7 @@ struct result_device {
 	uint64_t kernels, kernel_ns, copies, copy_ns, copied_bytes, memsets, memset_ns;
 	uint64_t left_out; /* kernels that have no row */
 	uint64_t processes, records, written, dropped, unknown, cupti_dropped, clock_error_ns;
+	uint64_t late_ns; /* from when a process was entered to its first record, at most */
 	struct result_busy {
 		int32_t pid;
 		uint64_t device;

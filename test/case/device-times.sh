@@ -120,7 +120,10 @@ for to in a.pftrace b.json c.jsonl; do
 done
 
 # Small buffers are given back by CUPTI's own thread, while the program launches.
-VICTIM_CUPTI=small run 4 200
+VICTIM_CUPTI=small run 4 500
+# Sums are of what ran after the agent was in.
+told "; recorded from [0-9.]*ms on$"
+more 'ns until then' "$(j cuda.device.late_ns)" 0
 
 # A child that was forked from a process which uses CUDA cannot use it, and is left alone.
 sb trace cuda:launch --device-times -o "$T/t.jsonl" --json "$T/run.json" -- \

@@ -10,7 +10,8 @@
 # python-busy, of an interpreter that does that; exits, of functions that are hooked where they
 # return; times, of functions whose calls are recorded, with values and
 # stacks; tiny, of short functions that are timed, whose exits share no-ops and windows; locked, of one that locks its memory and has less
-# to its limit than a region of that many hooks takes. Of POINTS, where set, and of no others; more
+# to its limit than a region of that many hooks takes; device, of a process whose device times are taken (by a
+# stand-in for CUPTI). Of POINTS, where set, and of no others; more
 # than LEAST (5) must be reached.
 . "$SRC/test/lib.sh"
 
@@ -30,7 +31,8 @@ points() {
 }
 
 released() { grep -q '^TracerPid:	0$' "/proc/$pid/status"; }
-clean() { released && "$TOOL/textcheck" "$pid" && ! grep -q memfd:sbinject "/proc/$pid/maps"; }
+# The device agent's own code stays, and nothing else does.
+clean() { released && "$TOOL/textcheck" "$pid" && ! grep -qE 'memfd:sbinject( |-[^d])' "/proc/$pid/maps"; }
 lives() { kill -0 "$pid" 2>/dev/null; }
 
 # run WHERE ARGS...: sbinject with that fault; its status in $rc, without a word from the shell
@@ -101,6 +103,13 @@ set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never b
 		run "$where" -p "$pid" ':tiny_*' 0 time=yes --for 100ms
 		return
 		;;
+	device)
+		[ -e "$T/dev/nvidia-uvm" ] || { mkdir -p "$T/dev" && mknod "$T/dev/nvidia-uvm" c 1 3; } || skip 'no device can be made'
+		start calls "$V/cuda" -t 2 -u 20000000 -c "$V/libcupti.so.12" -d "$T/dev/nvidia-uvm" "$V/libcuda.so.1"
+		snapshot "$pid"
+		run "$where" trace -p "$pid" cuda:launch --for 500ms --device-times -o "$T/walk.jsonl"
+		return
+		;;
 	locked)
 		cp "$V/locked" "$T/locked"
 		start calls setpriv --reuid=65534 --regid=65534 --clear-groups "$T/locked" future
@@ -156,11 +165,30 @@ python_unchanged() {
 		fail "it was changed: $(cat "$T/$pid.diff")"
 }
 
+# Anonymous mappings of the size of the agent's ring and more that are not a thread's stack or a heap.
+rooms() {
+	awk '$2 == "rw-p" && $5 == 0 && $6 == "" { split($1, a, "-"); print a[1], a[2] }' "/proc/$pid/maps" |
+		while read -r from to; do
+			size=$((16#$to - 16#$from))
+			[ $size -lt $((4 << 20)) ] || [ $size -gt $((5 << 20)) ] || echo "$from $to"
+		done | wc -l
+}
+# What the agent leaves: sbinject-cuda(7). CUPTI may have started a thread, and the C library keeps a stack.
+device_unchanged() {
+	clean || fail 'it is traced, or has a page of ours'
+	! grep -E '^[^ ]+ ..x. [0-9]+ 00:00 0 *$' "/proc/$pid/maps" || fail 'it still maps code of nowhere'
+	"$TOOL/procstate" "$pid" >"$T/$pid.after" || fail 'it is gone'
+	diff <(grep -v '^map' "$T/$pid.before") <(grep -v '^map' "$T/$pid.after") >"$T/$pid.diff" ||
+		fail "it was changed: $(cat "$T/$pid.diff")"
+	[ "$(rooms)" = 0 ] || fail "the agent's memory stays mapped: $(cat "/proc/$pid/maps")"
+}
+
 same_as_before() {
 	case $1 in
 	launch) let_go "$pid" ;;
 	forks | locked) unchanged "$pid" ;;
 	python-*) python_unchanged ;;
+	device) device_unchanged ;;
 	*) unchanged "$pid" -t ;;
 	esac
 }
@@ -198,6 +226,10 @@ one() {
 	fi
 	# A launch ends with the command's status: only what is said tells that something failed.
 	if [ "$way" = launch ] && grep -qE 'tracer died|fault' "$T/sb.err"; then
+		[ "$rc" -ne 0 ] || rc=1
+	fi
+	# Without device times a run is no failure.
+	if [ "$way" = device ] && grep -q 'without device times' "$T/sb.err"; then
 		[ "$rc" -ne 0 ] || rc=1
 	fi
 	if [ "$way" = launch ] && { [ -z "$pid" ] || ! lives; }; then

@@ -44,11 +44,11 @@ static struct device_room *open_room(void)
 	struct memory mem;
 
 	d = (struct sb_device){
-		.magic = SB_DEVICE_MAGIC, .ring = (uintptr_t)ring, .ring_size = RING, .begin_ns = 1
+		.magic = SB_DEVICE_MAGIC, .ring = (uintptr_t)ring, .ring_size = RING, .begin_ns = 40
 	};
 	memset(ring, 0, sizeof(ring));
 	assert_int_equal(memory_open(&mem, getpid(), &err), 0);
-	return device_room_open(reader, getpid(), &mem, (uintptr_t)&d);
+	return device_room_open(reader, getpid(), &mem, (uintptr_t)&d, 30);
 }
 
 static void whole(void **state)
@@ -78,6 +78,7 @@ static void whole(void **state)
 	assert_true(device_room_close(reader, room, &sums));
 	assert_int_equal(sums.spans, EVENTS);
 	assert_int_equal(sums.written, EVENTS);
+	assert_int_equal(sums.late_ns, 10); /* it began at 40, in a session since 30 */
 	assert_false(sums.damaged);
 	assert_null(sums.cut_why);
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cuda [-t THREADS] [-n ROUNDS] [-u NS] [-r] [-e] [-k|-K] [-g GATE] [-c CUPTI] [-d DEVICE] [-f]
- * [-F] LIBRARY: a program that uses a CUDA driver as frameworks do: LIBRARY (victim-cuda.c) is
- * opened with dlopen(), and all functions come from cuGetProcAddress. Each thread asks for another
- * variant of them. A round launches three kernels, copies and allocates, and waits once; -r adds a
- * copy of a rectangle, -e calls that fail, -k kernels that each thread asks for by name behind the
- * gate, -K in front of it, -c opens one more library, -d a file as the driver's device, -f forks a
- * child that does the same work, -F at the end one that exits. Without -n it works until SIGTERM,
- * with -u it sleeps for so long after each round. At the end it prints the library's own log, the
- * ns that it measured around the waits as `took sync NS`, and those that it measured from the
- * return of a launch to the next call of one, in the same thread, as `took gaps NS`.
+ * [-F] [-l SLOW] [-b LAUNCHES] LIBRARY: a program that uses a CUDA driver as frameworks do: LIBRARY
+ * (victim-cuda.c) is opened with dlopen(), and all functions come from cuGetProcAddress. Each
+ * thread asks for another variant of them. A round launches three kernels, copies and allocates,
+ * and waits once; -r adds a copy of a rectangle, -e calls that fail, -k kernels that each thread
+ * asks for by name behind the gate, -K in front of it, -c opens one more library, -d a file as the
+ * driver's device, -f forks a child that does the same work, -F at the end one that exits, -l has a
+ * thread that opens one more library, -b has each thread launch so often in front of its first
+ * round, without a break. Without -n it works until SIGTERM, with -u it sleeps for so
+ * long after each round. At the end it prints the library's own log, the ns that it measured around
+ * the waits as `took sync NS`, and those that it measured from the return of a launch to the next
+ * call of one, in the same thread, as `took gaps NS`.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -82,9 +84,9 @@ static const struct name {
 
 static struct {
 	int threads;
-	uint64_t rounds, pause_ns;
+	uint64_t rounds, pause_ns, burst;
 	bool rectangles, errors, names, early_names, forks, exits;
-	const char *gate, *cupti, *device;
+	const char *gate, *cupti, *device, *slow;
 	get_fn *get;
 	int (*init)(unsigned);
 } all = { .threads = 1, .rounds = UINT64_MAX };
@@ -239,6 +241,8 @@ static void *work(void *arg)
 	victim_gate(all.gate);
 	if (all.names)
 		bad |= ask_for_all(&f);
+	for (uint64_t i = 0; i < all.burst; i++)
+		bad |= f.launch(KERNEL(1), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 	for (uint64_t i = 0; i < all.rounds && !victim_stop && !bad; i++) {
 		bad |= one_round(&f, i);
 		if (all.pause_ns)
@@ -286,14 +290,23 @@ static bool exit_of_child(void)
 	return true;
 }
 
+static void *open_slow(void *arg)
+{
+	(void)arg;
+	victim_sleep_ns(200000000); /* the others have what they ask the linker for */
+	if (!dlopen(all.slow, RTLD_NOW))
+		fprintf(stderr, "%s\n", dlerror());
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	pthread_t thread[64];
+	pthread_t thread[64], slow;
 	void (*log)(void);
 	pid_t child = -1;
 	bool ok;
 
-	for (int c; (c = getopt(argc, argv, "t:n:u:rekKg:c:d:fF")) >= 0;) {
+	for (int c; (c = getopt(argc, argv, "t:n:u:rekKg:c:d:fFl:b:")) >= 0;) {
 		if (c == 't')
 			all.threads = atoi(optarg);
 		else if (c == 'n')
@@ -318,6 +331,10 @@ int main(int argc, char **argv)
 			all.forks = true;
 		else if (c == 'F')
 			all.exits = true;
+		else if (c == 'l')
+			all.slow = optarg;
+		else if (c == 'b')
+			all.burst = strtoull(optarg, NULL, 10);
 	}
 	victim_catch_term();
 	if (optind >= argc || all.threads > 64 || !open_library(argv[optind], &log))
@@ -327,6 +344,8 @@ int main(int argc, char **argv)
 		child = fork();
 	for (int i = 0; i < all.threads; i++)
 		pthread_create(&thread[i], NULL, work, (void *)(intptr_t)i);
+	if (all.slow)
+		pthread_create(&slow, NULL, open_slow, NULL);
 	victim_ready();
 	for (int i = 0; i < all.threads; i++) {
 		void *bad;

@@ -16,7 +16,7 @@
 static bool is_left(const struct inject_session *s, pid_t pid)
 {
 	for (const struct record *rec = s->records; rec; rec = rec->next)
-		if (rec->pid == pid && rec->python.stays)
+		if (rec->pid == pid && (rec->python.stays || rec->device_stays))
 			return true;
 	return false;
 }

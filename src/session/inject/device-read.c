@@ -40,6 +40,7 @@ struct named_function {
 
 struct device_room {
 	pid_t pid;
+	uint64_t since_ns;
 	struct memory mem;
 	uint64_t at;
 	struct sb_device last;
@@ -455,11 +456,12 @@ void device_reader_close(struct device_reader *reader)
 }
 
 struct device_room *device_room_open(struct device_reader *reader, pid_t pid,
-				     const struct memory *mem, uint64_t at)
+				     const struct memory *mem, uint64_t at, uint64_t since_ns)
 {
 	struct device_room *r = must_calloc(1, sizeof(*r));
 
 	r->pid = pid;
+	r->since_ns = since_ns;
 	r->mem = *mem;
 	r->at = at;
 	pthread_mutex_lock(&reader->lock);
@@ -517,6 +519,8 @@ static bool add_sums(const struct device_room *r, struct device_sums *sums)
 	sums->cupti_dropped += r->last.cupti_dropped;
 	sums->spans += r->spans;
 	sums->clock_ns = error > sums->clock_ns ? error : sums->clock_ns;
+	if (r->last.begin_ns > r->since_ns && r->last.begin_ns - r->since_ns > sums->late_ns)
+		sums->late_ns = r->last.begin_ns - r->since_ns;
 	sums->damaged |= r->damaged;
 	if (why && !sums->cut_why)
 		sums->cut_why = why;

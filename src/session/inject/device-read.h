@@ -20,9 +20,12 @@ struct device_room;
 struct device_reader *device_reader_open(struct tracing *tracing);
 void device_reader_close(struct device_reader *reader); /* no room is left; NULL is harmless */
 
-/* A room whose struct sb_device is at that address; mem is owned from here on. */
+/*
+ * A room whose struct sb_device is at that address; mem is owned from here on. since_ns: from when
+ * on the process is part of the session.
+ */
 struct device_room *device_room_open(struct device_reader *reader, pid_t pid,
-				     const struct memory *mem, uint64_t at);
+				     const struct memory *mem, uint64_t at, uint64_t since_ns);
 
 /* The agent's part as it was last read. False: nothing of it can be read (any more). */
 bool device_room_look(struct device_reader *reader, struct device_room *r, struct sb_device *now);
@@ -33,6 +36,7 @@ struct device_sums {
 	uint64_t records, written, dropped, unknown, cupti_dropped; /* as struct sb_device */
 	uint64_t spans;	     /* sent on: as many as were written, if all were read */
 	uint64_t clock_ns;   /* the largest error of their times */
+	uint64_t late_ns;    /* the longest time of a process before its records began */
 	bool damaged;	     /* a ring was not as an agent leaves it */
 	const char *cut_why; /* why records may be missing, the first reason; NULL: none are */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "device.h"
+#include "device-leave.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include "device/agent/image.h"
 #include "elf/interpreter.h"
 #include "inject/clock.h"
+#include "inject/fault.h"
 #include "inject/mailbox.h"
 #include "inject/tree-task.h"
 #include "src/base/log.h"
@@ -202,10 +204,13 @@ static int enter(struct inject_session *s, struct record *rec, struct search *lo
 		ret = mailbox_open(&dev->mailbox, space, &s->tree, rec->pid, &look->setup, err);
 	if (ret == 0)
 		ret = write_device(dev, look, err);
+	if (ret == 0 && fault_point("device-room", rec->pid))
+		ret = err_set(err, SB_ETARGET, "fault: device-room");
 	if (ret == 0)
 		ret = memory_open(&mem, rec->pid, err);
 	if (ret == 0) {
-		dev->room = device_room_open(s->device_reader, rec->pid, &mem, dev->at);
+		dev->room = device_room_open(s->device_reader, rec->pid, &mem, dev->at,
+					     rec->since_ns);
 		mailbox_ask(dev->mailbox, SB_AGENT_APPLY);
 		dev->stage = DEVICE_LOADS;
 		dev->since_ns = clock_ns();
@@ -283,15 +288,6 @@ static void load(struct inject_session *s, struct record *rec, uint64_t now)
 		refuse(s, rec, "the agent could not be loaded: %s", answer.reason);
 }
 
-static void say_stop(const struct device *dev)
-{
-	uint32_t stop = 1;
-
-	if (dev->mailbox)
-		memory_write(&dev->mailbox->space->mem, dev->at + offsetof(struct sb_device, stop),
-			     &stop, sizeof(stop), NULL);
-}
-
 /*
  * Unmaps a room, once its last events were read, the agent's thread is out of it or never was in
  * it, and no lent thread is: true; nothing of ours is left to do. An agent that unmaps it itself
@@ -300,21 +296,16 @@ static void say_stop(const struct device *dev)
 static bool leave_room(struct inject_session *s, struct record *rec)
 {
 	struct device *dev = rec->device;
-	const struct memory *mem = &dev->mailbox->space->mem;
 	struct sb_err err = { 0 };
-	struct sb_device d;
-	uint32_t taken = 1;
 
-	if (mailbox_busy(dev->mailbox))
+	switch (device_room_end(dev->mailbox, dev->started, true)) {
+	case DEVICE_ROOM_USED:
 		return false;
-	if (memory_peek(mem, dev->at, &d, sizeof(d)) != sizeof(d) || d.magic != SB_DEVICE_MAGIC ||
-	    d.state == SB_DEVICE_GONE)
+	case DEVICE_ROOM_GONE:
+		dev->mailbox->space->room_size = 0;
 		return true;
-	if (dev->started && !d.left) {
-		if (d.seen)
-			memory_write(mem, dev->at + offsetof(struct sb_device, taken), &taken,
-				     sizeof(taken), NULL);
-		return false;
+	case DEVICE_ROOM_OURS:
+		break;
 	}
 	if (mailbox_unmap(dev->mailbox, &s->tree, &err) < 0 && err.code != SB_ENOPROC)
 		session_warn(s, "process %d: the device agent's memory stays mapped: %s", rec->pid,
@@ -329,7 +320,8 @@ static void leave_early(struct inject_session *s, struct record *rec)
 
 	if (!leave_room(s, rec) || rec->ended)
 		return;
-	device_room_close(s->device_reader, dev->room, &s->device_sums);
+	if (dev->room)
+		device_room_close(s->device_reader, dev->room, &s->device_sums);
 	mailbox_free(dev->mailbox);
 	dev->room = NULL;
 	dev->mailbox = NULL;
@@ -349,7 +341,7 @@ static void begin(struct inject_session *s, struct record *rec, uint64_t now)
 	else if (now - dev->since_ns > BEGIN_MS * MS)
 		refuse(s, rec, "CUPTI did not answer within %d s", BEGIN_MS / 1000);
 	if (dev->stage == DEVICE_OVER)
-		say_stop(dev);
+		device_room_stop(dev->mailbox);
 	if (dev->stage == DEVICE_WORKS)
 		log_debug("process %d: device agent at work, CUPTI API version %u", rec->pid,
 			  d.cupti_version);
@@ -439,14 +431,40 @@ void device_reap(struct inject_session *s)
 			forget(s, rec);
 }
 
+/*
+ * A thread that was lent returns into the room, and what that uses must stay. The agent's own
+ * thread ends by itself, and unmaps the room.
+ */
+static void left_behind(struct inject_session *s, struct record *rec)
+{
+	struct space *space = rec->space;
+
+	if (mailbox_entered(rec->device->mailbox)) {
+		space->agent_stays = rec->device_stays = true;
+		session_warn(
+			s,
+			"process %d: the thread that loads the device agent waits in the dynamic "
+			"linker, so the agent's memory stays; sbinject recover -p %d removes it "
+			"later",
+			rec->pid, rec->pid);
+		return;
+	}
+	space->room_size = 0;
+	session_warn(
+		s,
+		"process %d: CUPTI did not answer, so the device agent stays; it ends by itself "
+		"when that does",
+		rec->pid);
+}
+
 void device_stop(struct inject_session *s)
 {
 	uint64_t until = clock_ns() + STOP_MS * MS, now;
 	bool all;
 
 	for (struct record *rec = s->records; rec; rec = rec->next)
-		if (!rec->ended && rec->device)
-			say_stop(rec->device);
+		if (!rec->ended && rec->device && rec->device->mailbox)
+			device_room_stop(rec->device->mailbox);
 	do {
 		all = true;
 		now = clock_ns();
@@ -465,10 +483,7 @@ void device_stop(struct inject_session *s)
 	} while (!all && now < until);
 	for (struct record *rec = s->records; rec; rec = rec->next)
 		if (!rec->ended && rec->device && rec->device->mailbox)
-			session_warn(s,
-				     "process %d: CUPTI did not answer, so the device agent stays; "
-				     "it ends by itself when that does",
-				     rec->pid);
+			left_behind(s, rec);
 }
 
 void device_close(struct inject_session *s)

@@ -69,6 +69,7 @@ struct record {
 	struct slow_look *slow; /* by target; NULL: no look yet */
 	struct python python;
 	struct device *device;	    /* device.c; NULL: it was not looked at */
+	bool device_stays;	    /* a thread that was lent is in its agent's memory */
 	uint64_t code;		    /* code_of_maps() at the last complete look; 0: none */
 	uint64_t looked;	    /* last round of the search for targets that was done here */
 	bool looking;		    /* a search for targets is in progress */

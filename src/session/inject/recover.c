@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "device-leave.h"
 #include "mapfiles.h"
 #include "inject/clock.h"
 #include "inject/region.h"
@@ -259,6 +260,7 @@ static int restore(struct tree *tree, struct proc *proc, struct sb_err *err)
 	space_get(space);
 	quiet_page(space);
 	evict(tree, space, proc->pid, &why);
+	device_room_evict(space, tree, proc->pid, r->patience_ns, r->ends, r->ctx, &why);
 	ret = space_restore(space, tree, true, &done, err);
 	if (why.code && ret == 0) {
 		*err = why;

@@ -280,6 +280,7 @@ static void fill_device(const struct inject_session *s, struct result *res)
 		.unknown = d->unknown,
 		.cupti_dropped = d->cupti_dropped,
 		.clock_error_ns = d->clock_ns,
+		.late_ns = d->late_ns,
 	};
 }
 
