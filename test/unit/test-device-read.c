@@ -48,7 +48,7 @@ static struct device_room *open_room(void)
 	};
 	memset(ring, 0, sizeof(ring));
 	assert_int_equal(memory_open(&mem, getpid(), &err), 0);
-	return device_room_open(reader, getpid(), &mem, (uintptr_t)&d, 30);
+	return device_room_open(reader, getpid(), &mem, (uintptr_t)&d);
 }
 
 static void whole(void **state)
@@ -75,7 +75,7 @@ static void whole(void **state)
 	while (!__atomic_load_n(&d.seen, __ATOMIC_ACQUIRE))
 		usleep(100);
 	assert_true(d.alive_ns > 1);
-	assert_true(device_room_close(reader, room, &sums));
+	assert_true(device_room_close(reader, room, 30, &sums));
 	assert_int_equal(sums.spans, EVENTS);
 	assert_int_equal(sums.written, EVENTS);
 	assert_int_equal(sums.late_ns, 10); /* it began at 40, in a session since 30 */
@@ -107,7 +107,7 @@ static void damaged(void **state)
 		if (i % 7 == 0)
 			d.ring = (uint64_t)rand();
 		__atomic_store_n(&d.head, i % 3 ? RING : (uint64_t)rand(), __ATOMIC_RELEASE);
-		device_room_close(reader, room, &sums);
+		device_room_close(reader, room, 30, &sums);
 		assert_true(sums.spans <= RING / sizeof(e));
 		assert_non_null(sums.cut_why);
 	}

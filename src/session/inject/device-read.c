@@ -40,7 +40,6 @@ struct named_function {
 
 struct device_room {
 	pid_t pid;
-	uint64_t since_ns;
 	struct memory mem;
 	uint64_t at;
 	struct sb_device last;
@@ -456,12 +455,11 @@ void device_reader_close(struct device_reader *reader)
 }
 
 struct device_room *device_room_open(struct device_reader *reader, pid_t pid,
-				     const struct memory *mem, uint64_t at, uint64_t since_ns)
+				     const struct memory *mem, uint64_t at)
 {
 	struct device_room *r = must_calloc(1, sizeof(*r));
 
 	r->pid = pid;
-	r->since_ns = since_ns;
 	r->mem = *mem;
 	r->at = at;
 	pthread_mutex_lock(&reader->lock);
@@ -504,7 +502,7 @@ static const char *cut_why(const struct device_room *r)
 	return NULL;
 }
 
-static bool add_sums(const struct device_room *r, struct device_sums *sums)
+static bool add_sums(const struct device_room *r, uint64_t since_ns, struct device_sums *sums)
 {
 	uint64_t error = r->drift_ns + (r->width_ns + 1) / 2;
 	const char *why = cut_why(r);
@@ -519,15 +517,15 @@ static bool add_sums(const struct device_room *r, struct device_sums *sums)
 	sums->cupti_dropped += r->last.cupti_dropped;
 	sums->spans += r->spans;
 	sums->clock_ns = error > sums->clock_ns ? error : sums->clock_ns;
-	if (r->last.begin_ns > r->since_ns && r->last.begin_ns - r->since_ns > sums->late_ns)
-		sums->late_ns = r->last.begin_ns - r->since_ns;
+	if (r->last.begin_ns > since_ns && r->last.begin_ns - since_ns > sums->late_ns)
+		sums->late_ns = r->last.begin_ns - since_ns;
 	sums->damaged |= r->damaged;
 	if (why && !sums->cut_why)
 		sums->cut_why = why;
 	return true;
 }
 
-bool device_room_close(struct device_reader *reader, struct device_room *r,
+bool device_room_close(struct device_reader *reader, struct device_room *r, uint64_t since_ns,
 		       struct device_sums *sums)
 {
 	bool begun;
@@ -541,7 +539,7 @@ bool device_room_close(struct device_reader *reader, struct device_room *r,
 			break;
 		}
 	pthread_mutex_unlock(&reader->lock);
-	begun = add_sums(r, sums);
+	begun = add_sums(r, since_ns, sums);
 	memory_close(&r->mem);
 	for (size_t i = 0; i < r->n_functions; i++)
 		free(r->function[i].name);

@@ -20,12 +20,9 @@ struct device_room;
 struct device_reader *device_reader_open(struct tracing *tracing);
 void device_reader_close(struct device_reader *reader); /* no room is left; NULL is harmless */
 
-/*
- * A room whose struct sb_device is at that address; mem is owned from here on. since_ns: from when
- * on the process is part of the session.
- */
+/* A room whose struct sb_device is at that address; mem is owned from here on. */
 struct device_room *device_room_open(struct device_reader *reader, pid_t pid,
-				     const struct memory *mem, uint64_t at, uint64_t since_ns);
+				     const struct memory *mem, uint64_t at);
 
 /* The agent's part as it was last read. False: nothing of it can be read (any more). */
 bool device_room_look(struct device_reader *reader, struct device_room *r, struct sb_device *now);
@@ -41,8 +38,11 @@ struct device_sums {
 	const char *cut_why; /* why records may be missing, the first reason; NULL: none are */
 };
 
-/* Reads the rest, adds up and frees. False: the agent had not begun, and nothing is added. */
-bool device_room_close(struct device_reader *reader, struct device_room *r,
+/*
+ * Reads the rest, adds up and frees. since_ns: from when on the process was to be recorded, as
+ * device_now_ns(). False: the agent had not begun, and nothing is added.
+ */
+bool device_room_close(struct device_reader *reader, struct device_room *r, uint64_t since_ns,
 		       struct device_sums *sums);
 
 uint64_t device_now_ns(void); /* CLOCK_MONOTONIC */

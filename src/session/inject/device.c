@@ -209,8 +209,7 @@ static int enter(struct inject_session *s, struct record *rec, struct search *lo
 	if (ret == 0)
 		ret = memory_open(&mem, rec->pid, err);
 	if (ret == 0) {
-		dev->room = device_room_open(s->device_reader, rec->pid, &mem, dev->at,
-					     rec->since_ns);
+		dev->room = device_room_open(s->device_reader, rec->pid, &mem, dev->at);
 		mailbox_ask(dev->mailbox, SB_AGENT_APPLY);
 		dev->stage = DEVICE_LOADS;
 		dev->since_ns = clock_ns();
@@ -313,6 +312,18 @@ static bool leave_room(struct inject_session *s, struct record *rec)
 	return true;
 }
 
+/*
+ * It is to be recorded from when the windows open, or it is found, whichever is later. That is on
+ * another clock than the agent's times.
+ */
+static bool close_room(struct inject_session *s, const struct record *rec)
+{
+	uint64_t since = rec->since_ns > s->window_ns ? rec->since_ns : s->window_ns;
+
+	return device_room_close(s->device_reader, rec->device->room,
+				 device_now_ns() - (clock_ns() - since), &s->device_sums);
+}
+
 /* Of a process that is without device times. */
 static void leave_early(struct inject_session *s, struct record *rec)
 {
@@ -321,7 +332,7 @@ static void leave_early(struct inject_session *s, struct record *rec)
 	if (!leave_room(s, rec) || rec->ended)
 		return;
 	if (dev->room)
-		device_room_close(s->device_reader, dev->room, &s->device_sums);
+		close_room(s, rec);
 	mailbox_free(dev->mailbox);
 	dev->room = NULL;
 	dev->mailbox = NULL;
@@ -415,11 +426,11 @@ static void forget(struct inject_session *s, struct record *rec)
 {
 	struct device *dev = rec->device;
 
-	rec->device = NULL;
 	if (!dev)
 		return;
-	if (dev->room && !device_room_close(s->device_reader, dev->room, &s->device_sums))
+	if (dev->room && !close_room(s, rec))
 		note_unbegun(s, dev);
+	rec->device = NULL;
 	mailbox_free(dev->mailbox);
 	free(dev);
 }
