@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /* HTTP by a process of its own: each answer is that of its question, also after one that came late.
  */
 #include <setjmp.h>
