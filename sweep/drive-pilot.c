@@ -56,17 +56,6 @@ static bool any_hits(const struct drive *drive)
 	return false;
 }
 
-double drive_share(const struct drive *drive, int experiment, size_t target)
-{
-	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
-	struct record_of of = { experiment, (int)target, 0, 0 }, all = { -1, -1, 0, 0 };
-	double share = record_share(&drive->rec, &of, &view);
-
-	if (isnan(share))
-		share = record_share(&drive->rec, &all, &view);
-	return isnan(share) ? 1 : share;
-}
-
 /*
  * Hits per item as one lane feels them: x of a delay of 1 ns. Each target has the lanes of the
  * threads that call it: a function of one thread beside a pool of 16 is felt in full.

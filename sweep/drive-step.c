@@ -268,3 +268,14 @@ double drive_busiest(const struct drive *drive)
 	}
 	return n > 0 ? sum / n : NAN;
 }
+
+double drive_share(const struct drive *drive, int experiment, size_t target)
+{
+	struct record_view view = { .mode = drive->cfg.lane_mode, .role = -1 };
+	struct record_of of = { experiment, (int)target, 0, 0 }, all = { -1, -1, 0, 0 };
+	double share = record_share(&drive->rec, &of, &view);
+
+	if (isnan(share))
+		share = record_share(&drive->rec, &all, &view);
+	return isnan(share) ? 1 : share;
+}

@@ -33,9 +33,13 @@ struct nest_root nest_part(struct nest *nest, size_t first, uint64_t start)
 	part.covered = share(group->covered, taken, length);
 	part.n = (uint32_t)share(group->n, taken, length);
 	part.n += !part.n;
+	part.launches = share(group->launches, taken, length);
+	part.owed = share(group->owed, taken, length);
 	part.tree = 0;
 	group->end = start;
 	group->dur -= part.dur;
+	group->launches -= part.launches;
+	group->owed -= part.owed;
 	group->covered -= part.covered;
 	group->n = group->n > part.n + 1 ? group->n - part.n : 2;
 	return part;
@@ -62,6 +66,8 @@ static void join(struct nest_root *into, const struct nest_root *from)
 	into->end = from->end;
 	into->dur += from->dur;
 	into->covered += from->covered;
+	into->launches += from->launches;
+	into->owed += from->owed;
 	into->n = into->n + from->n < into->n ? UINT32_MAX : into->n + from->n;
 }
 

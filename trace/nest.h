@@ -25,6 +25,9 @@ struct nest_root {
 	uint64_t covered;    /* of end - start, not in gaps of a group */
 	uint32_t n;	     /* roots of a group; 1: a call */
 	uint32_t tree;	     /* for the user of the nest; 0: none */
+	/* Likewise, added up and shared as n is: launches in it, and those of no Python function
+	 * yet. */
+	uint64_t launches, owed;
 };
 
 struct nest {

@@ -238,7 +238,9 @@ static void cover_gaps(struct sum *s, struct sum_thread *t, const struct nest *n
 /* Counted calls and the time in them: crossing ones become one. */
 static void cover(struct sum *s, struct sum_thread *t, const struct trace_span *span, uint64_t end)
 {
-	struct nest_root root = { span->start_ns, end, span->dur_ns, 0, 1, 0 };
+	struct nest_root root = {
+		.start = span->start_ns, .end = end, .dur = span->dur_ns, .n = 1
+	};
 	struct nest *nest = t->cover = t->cover ? t->cover : must_calloc(1, sizeof(*nest));
 	enum nest_fit fit;
 	size_t first;
@@ -328,15 +330,46 @@ static uint64_t take_calls(struct sum *s, struct nest *nest, size_t first, enum 
 	uint64_t inner = 0;
 
 	if (fit == NEST_GUESSED) {
-		inner = nest_part(nest, first, root->start).dur;
+		struct nest_root part = nest_part(nest, first, root->start);
+
+		inner = part.dur;
+		root->launches = part.launches;
+		root->owed = part.owed;
 		s->guessed++;
 	}
 	for (size_t i = first; i < nest->n; i++) {
 		inner += nest->root[i].dur;
+		root->launches += nest->root[i].launches;
+		root->owed += nest->root[i].owed;
 		if (nest->root[i].end > root->end)
 			root->end = nest->root[i].end;
 	}
 	return inner;
+}
+
+/*
+ * Launches belong to the innermost Python function above them, and are within all of those above. A
+ * launch in another one, as of the driver's API in one of the runtime's, is the same launch.
+ */
+static void caused(struct sum *s, const struct trace_span *span, bool counted,
+		   struct nest_root *root)
+{
+	struct sum_function *f = &s->function[span->function - 1];
+	bool launch = f->role.known && f->role.role == LAUNCH_CALL;
+
+	if (!counted || span->kind != TRACE_CALL)
+		return;
+	if (launch && root->owed == root->launches) {
+		s->caused.launches -= root->launches;
+		s->caused.launches++;
+		root->launches = root->owed = 1;
+	}
+	if (f->code != TRACE_PYTHON)
+		return;
+	f->launches_within += root->launches;
+	f->launches_own += root->owed;
+	s->caused.python += root->owed;
+	root->owed = 0;
 }
 
 static void take_trees(struct sum *s, const struct nest *nest, size_t first, uint32_t tree)
@@ -363,6 +396,8 @@ static uint64_t nest_span(struct sum *s, struct sum_thread *t, const struct trac
 	if (*lane == SUM_LANES) { /* by itself */
 		uint32_t tree = tree_of(s, span, root.dur, counted);
 
+		caused(s, span, counted, &root);
+		s->caused.none += root.owed;
 		stacks_join(&s->stacks, &s->stack_list, tree);
 		return root.dur;
 	}
@@ -370,6 +405,7 @@ static uint64_t nest_span(struct sum *s, struct sum_thread *t, const struct trac
 	inner = take_calls(s, nest, first, fit, &root);
 	own = root.dur > inner ? root.dur - inner : 0;
 	root.covered = root.end - root.start;
+	caused(s, span, counted, &root);
 	root.tree = tree_of(s, span, own, counted);
 	take_trees(s, nest, first, root.tree);
 	*end = root.end;
@@ -518,8 +554,11 @@ static void finish_thread(struct sum *s, struct sum_thread *t)
 	if (nest && nest->closed > s->gaps_closed_ns)
 		s->gaps_closed_ns = nest->closed;
 	for (unsigned int i = 0; i < t->n_lanes; i++)
-		for (size_t k = 0; s->options.stacks && k < t->lane[i].n; k++)
-			stacks_join(&s->stacks, &s->stack_list, t->lane[i].root[k].tree);
+		for (size_t k = 0; k < t->lane[i].n; k++) {
+			s->caused.none += t->lane[i].root[k].owed;
+			if (s->options.stacks)
+				stacks_join(&s->stacks, &s->stack_list, t->lane[i].root[k].tree);
+		}
 	if (!p || !t->spans)
 		return;
 	p->threads++;

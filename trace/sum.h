@@ -62,6 +62,8 @@ struct sum_function {
 	enum lock_op lock;
 	char *name, *module;
 	struct sum_times *of[2]; /* by kind; NULL: no span */
+	/* Of a Python function: launches in its calls, and those of no other one in between. */
+	uint64_t launches_within, launches_own;
 };
 
 struct sum_process {
@@ -128,6 +130,11 @@ struct sum {
 		uint64_t start_ns, dur_ns;
 	} wait[SUM_WAITS]; /* of LAUNCH_WAIT, the longest first */
 	size_t n_waits;
+	/* A launch that is made in another one is no second one: all; of Python functions; of none.
+	 */
+	struct sum_caused {
+		uint64_t launches, python, none;
+	} caused;
 	struct kernels kernels;
 	struct allocated allocated[SUM_APIS];
 	struct copies copies[SUM_APIS];

@@ -7,6 +7,7 @@
 #include "device.h"
 #include "grid.h"
 #include "out.h"
+#include "report-caused.h"
 #include "src/base/json.h"
 #include "src/base/must.h"
 #include "src/result/device.h"
@@ -381,6 +382,7 @@ void out_report_cuda(FILE *to, const struct sum *sum)
 			"there are not exact\n",
 			unsure);
 	free(row);
+	out_report_caused(to, sum);
 	print_kernels(to, sum);
 	print_copies(to, sum);
 	print_memory(to, sum);
@@ -596,6 +598,7 @@ json_t *out_report_cuda_json(const struct sum *sum)
 	json_put(o, "launches_by_name", by_name_json(sum));
 	json_put(o, "kernels_left_out", number(sum->kernels.others));
 	json_put(o, "kernels_unknown", number(sum->kernels.unknown));
+	out_report_caused_put(o, sum);
 	json_put(o, "copies", copies_json(sum));
 	json_put(o, "memory", memory_json(sum));
 	json_put(o, "longest_syncs", waits_json(sum));

@@ -267,6 +267,80 @@ static void check_gaps(const struct sum *sum, const struct made *made, const str
 	free(gap);
 }
 
+/* ---- launches ---- */
+
+static bool is_python(uint32_t function)
+{
+	return function % 5 == 0; /* declare() */
+}
+
+static bool is_launch(uint32_t function)
+{
+	return function % 7 == 3;
+}
+
+static struct sum_role role_of(const struct trace_function *function)
+{
+	bool launch = is_launch(number_of(function->name));
+
+	return (struct sum_role){ .role = launch ? LAUNCH_CALL : LAUNCH_NONE, .known = launch };
+}
+
+struct launches {
+	uint64_t within[FUNCTIONS + 1], own[FUNCTIONS + 1], none, all;
+};
+
+/* Callers come after what they call: each hands on what it holds. */
+static void count_launches(const struct made *made, const struct brute *b, struct launches *l)
+{
+	uint64_t *in = must_calloc(made->n, sizeof(*in)),
+		 *owed = must_calloc(made->n, sizeof(*owed));
+
+	memset(l, 0, sizeof(*l));
+	for (size_t i = 0; i < made->n; i++) {
+		uint32_t f = made->span[i].function;
+		bool call = made->span[i].kind == TRACE_CALL;
+
+		if (call && is_launch(f) && owed[i] == in[i]) {
+			l->all += 1 - in[i];
+			in[i] = owed[i] = 1;
+		}
+		if (call && is_python(f)) {
+			l->within[f] += in[i];
+			l->own[f] += owed[i];
+			owed[i] = 0;
+		}
+		if (b->caller[i] == SIZE_MAX) {
+			l->none += owed[i];
+		} else {
+			in[b->caller[i]] += in[i];
+			owed[b->caller[i]] += owed[i];
+		}
+	}
+	free(in);
+	free(owed);
+}
+
+static void check_launches(const struct sum *sum, const struct made *made, const struct brute *b)
+{
+	struct launches want;
+	uint64_t own = 0;
+
+	count_launches(made, b, &want);
+	for (size_t i = 0; i < sum->n_functions; i++) {
+		const struct sum_function *f = &sum->function[i];
+
+		assert_int_equal(f->launches_within, want.within[number_of(f->name)]);
+		assert_int_equal(f->launches_own, want.own[number_of(f->name)]);
+		own += f->launches_own;
+	}
+	assert_true(own > 100 && want.none > 100);
+	assert_int_equal(sum->caused.python, own);
+	assert_int_equal(sum->caused.none, want.none);
+	assert_int_equal(sum->caused.launches, want.all);
+	assert_int_equal(own + want.none, want.all);
+}
+
 static uint64_t own_of_all(const struct brute *b)
 {
 	uint64_t own = 0;
@@ -310,7 +384,7 @@ static uint64_t busy_of_bins(const struct sum *sum)
 static void check_sums(uint64_t seed, bool ties)
 {
 	struct sum_options options = {
-		.slowest = 50, .gaps = 20, .timeline = true, .stacks = true
+		.slowest = 50, .gaps = 20, .timeline = true, .stacks = true, .role = role_of
 	};
 	struct made made;
 	int fd = make(&made, seed, SPANS, ties);
@@ -322,6 +396,7 @@ static void check_sums(uint64_t seed, bool ties)
 	assert_int_equal(sum->spans, made.n);
 	assert_int_equal(sum->crossing, 0);
 	assert_int_equal(sum->guessed, 0);
+	check_launches(sum, &made, &b);
 	for (size_t i = 0; i < sum->n_functions; i++)
 		check_function(sum, &sum->function[i], &made, &b);
 	for (size_t i = 0; i < sum->n_threads; i++) {
@@ -425,7 +500,11 @@ static void test_the_window_is_bounded(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 1000000; i++) {
-		struct nest_root root = { i * 100, i * 100 + 10 + i % 80, 10, 10, 1, 0 };
+		struct nest_root root = { .start = i * 100,
+					  .end = i * 100 + 10 + i % 80,
+					  .dur = 10,
+					  .covered = 10,
+					  .n = 1 };
 		size_t first;
 
 		assert_int_equal(nest_fit(&nest, root.start, &first), NEST_FITS);
