@@ -267,6 +267,8 @@ void drive_adjust(struct drive *drive);
 /* drive-plan.c: fills drive->plan from the experiment. */
 void plan_fill(struct drive *drive);
 
+#define CLOSED 0.5 /* kappa of the throughput: of at least that, the loop is closed */
+
 #define SHARE_USED 0.96 /* of the remaining time: the switching takes time too */
 
 #define SHARE_PILOT 0.25 /* of the budget: the longest standstill of a source */

@@ -9,7 +9,6 @@
 #include "src/base/must.h"
 
 #define RESPONSE_GROWN 0.5
-#define CLOSED	       0.5 /* kappa of the throughput, at the least */
 #define CLOSED_LEVEL   0.99
 #define EVEN	       0.15	 /* of a queue it is far more, if it has a server to itself */
 #define SAFE_SHARE     (1.0 / 3) /* of the idle time */

@@ -5,8 +5,6 @@
 #include "slack.h"
 #include "stat.h"
 
-#define CLOSED 0.5 /* kappa of the throughput, at the least */
-
 static void fill_kappa(const struct infer_kappa *kappa, struct sweep_target *target)
 {
 	target->kappa = kappa->kappa;
