@@ -172,7 +172,7 @@ void own_study(struct drive *drive); /* computes own times from all results */
 void hold_plan(struct drive *drive);
 bool hold_due(struct drive *drive);
 bool hold_next(struct drive *drive);
-void hold_fill(const struct drive *drive, size_t target, struct sweep_target *result);
+void hold_fill(const struct drive *drive, size_t index, struct sweep_target *target);
 
 /* Each sets drive->step, or drive->done. */
 void stage_first(struct drive *drive);
