@@ -299,13 +299,8 @@ static void *open_slow(void *arg)
 	return NULL;
 }
 
-int main(int argc, char **argv)
+static void read_options(int argc, char **argv)
 {
-	pthread_t thread[64], slow;
-	void (*log)(void);
-	pid_t child = -1;
-	bool ok;
-
 	for (int c; (c = getopt(argc, argv, "t:n:u:rekKg:c:d:fFl:b:")) >= 0;) {
 		if (c == 't')
 			all.threads = atoi(optarg);
@@ -336,6 +331,16 @@ int main(int argc, char **argv)
 		else if (c == 'b')
 			all.burst = strtoull(optarg, NULL, 10);
 	}
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[64], slow;
+	void (*log)(void);
+	pid_t child = -1;
+	bool ok;
+
+	read_options(argc, argv);
 	victim_catch_term();
 	if (optind >= argc || all.threads > 64 || !open_library(argv[optind], &log))
 		return 2;
