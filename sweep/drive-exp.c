@@ -53,7 +53,8 @@ void exp_add(struct drive *drive, size_t target, size_t n_doses)
 	if (to > exp->n_doses) {
 		exp->owner = must_realloc(exp->owner, to * sizeof(*exp->owner));
 		exp->delay_ns = must_realloc(exp->delay_ns, to * n * sizeof(*exp->delay_ns));
-		memset(exp->delay_ns + from * n, 0, n_doses * n * sizeof(*exp->delay_ns));
+		for (size_t i = from; i < to; i++)
+			memcpy(exp->delay_ns + i * n, drive->zero_ns, n * sizeof(*drive->zero_ns));
 		for (size_t i = from; i < to; i++)
 			exp->owner[i] = (int)exp->n_members;
 		exp->n_doses = to;

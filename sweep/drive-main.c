@@ -337,6 +337,19 @@ void main_probed(struct drive *drive)
 	probe(drive);
 }
 
+/* With each Nth call delayed, the smallest dose is a sixteenth of the largest. */
+static void skip_often(const struct drive *drive, struct work *work)
+{
+	double least = work->felt * (double)drive->cfg.floor_ns;
+	char why[SWEEP_REASON];
+
+	snprintf(why, sizeof(why),
+		 "called so often that the smallest honest delay would slow it by more than "
+		 "--max-slowdown: use every=%.0f",
+		 ldexp(1, (int)ceil(log2(16 * least / bound_ns(drive)))));
+	skip(work, why);
+}
+
 static void open_escalations(struct drive *drive)
 {
 	for (size_t i = 0; i < drive->n_order; i++) {
@@ -346,9 +359,7 @@ static void open_escalations(struct drive *drive)
 			continue;
 		if (!escalate_open(&work->esc, drive->pilot.t_ns, drive_bound(drive),
 				   work->felt * (double)drive->cfg.floor_ns))
-			skip(work,
-			     "called so often that the smallest honest delay would slow it by more "
-			     "than --max-slowdown: use every=");
+			skip_often(drive, work);
 		else if (response_unknown(drive))
 			escalate_safe(&work->esc, drive_response_safe_ns(drive, drive->order[i]));
 	}

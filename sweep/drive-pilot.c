@@ -57,7 +57,7 @@ static bool any_hits(const struct drive *drive)
 }
 
 /*
- * Hits per item as one lane feels them: x of a delay of 1 ns. Each target has the lanes of the
+ * Hits per item that are delayed, as one lane feels them: x of a delay of 1 ns. Each target has the lanes of the
  * threads that call it: a function of one thread beside a pool of 16 is felt in full.
  */
 static void study_hits(struct drive *drive)
@@ -70,7 +70,8 @@ static void study_hits(struct drive *drive)
 	for (size_t i = 0; i < drive->cfg.n_targets; i++) {
 		struct work *work = &drive->work[i];
 
-		work->felt = (double)work->hits / items * drive_share(drive, -1, i);
+		work->felt = (double)work->hits / items * drive_share(drive, -1, i) /
+			     fmax(1, (double)drive->cfg.every[i]);
 	}
 }
 

@@ -99,6 +99,8 @@ int drive_open(const struct drive_cfg *cfg, struct drive **out, struct sb_err *e
 	drive->alone[cfg->n_targets - 1] = true;
 	drive->part = must_calloc(cfg->n_targets, sizeof(*drive->part));
 	drive->zero_ns = must_calloc(cfg->n_targets, sizeof(uint64_t));
+	for (size_t i = 0; i < cfg->n_targets; i++)
+		drive->zero_ns[i] = drive->cfg.every[i] > 1;
 	drive->order = must_calloc(cfg->n_targets, sizeof(*drive->order));
 	for (size_t i = 0; i < cfg->n_targets; i++)
 		if (drive_has_row(drive, i))

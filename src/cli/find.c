@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,10 @@
 #define EXPLAIN_NS	(5 * S)
 #define COUNT_NS	(2 * S)
 
-enum { SWEPT_MOST = 4, WORDS_MOST = SWEPT_MOST + 12 + CANDIDATES_OPTIONS };
-#define SWEPT_LEAST 0.02
+enum { SWEPT_MOST = 4, WORDS_MOST = 2 * SWEPT_MOST + 12 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
+#define SWEPT_LEAST   0.02
+#define DELAY_LEAST_S 100e-9 /* what the smallest honest delay adds to a call, about */
+#define SHARE_LEAST   0.02   /* of the time: a small dose */
 
 struct find {
 	struct options opt;
@@ -38,7 +41,8 @@ struct find {
 	struct explain_result *explain;
 	struct find_rates *rates;
 	char *pids, *progress;
-	char dir[64], path[96]; /* of the sweep's document; "": none */
+	char every[SWEPT_MOST][EVERY_SIZE]; /* words of the sweep */
+	char dir[64], path[96];		    /* of the sweep's document; "": none */
 	char *document;
 	int status;
 	struct sb_err err;
@@ -222,15 +226,36 @@ static int step_count(struct find *f)
 	return 0;
 }
 
-static size_t sweep_words(const struct find *f, char **word, char *time)
+/*
+ * Of a function that is called so often that a delay of each call, even the smallest, is a large
+ * part of the time, each Nth call is delayed: "every=N", to text. False: each call can be.
+ */
+static bool often(const struct find_rate *r, char text[EVERY_SIZE])
 {
-	size_t n = 0;
+	double n = r->per_s * DELAY_LEAST_S / SHARE_LEAST;
+
+	if (!(n > 1))
+		return false;
+	snprintf(text, EVERY_SIZE, "every=%.0f", ldexp(1, (int)ceil(log2(n))));
+	return true;
+}
+
+static size_t sweep_words(struct find *f, char **word, char *time)
+{
+	size_t n = 0, targets = 0;
 
 	word[n++] = (char *)"sweep";
-	for (size_t i = 0; i < f->rates->n && n <= SWEPT_MOST; i++)
-		if (f->rates->rate[i].calls && f->rates->rate[i].share >= SWEPT_LEAST)
-			word[n++] = f->rates->rate[i].target;
-	if (n == 1)
+	for (size_t i = 0; i < f->rates->n && targets < SWEPT_MOST; i++) {
+		const struct find_rate *r = &f->rates->rate[i];
+
+		if (!r->calls || r->share < SWEPT_LEAST)
+			continue;
+		word[n++] = r->target;
+		if (often(r, f->every[targets]))
+			word[n++] = f->every[targets];
+		targets++;
+	}
+	if (!targets)
 		return 0;
 	word[n++] = (char *)"--progress";
 	word[n++] = f->progress;

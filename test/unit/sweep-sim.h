@@ -29,6 +29,7 @@ struct sim_target {
 	double kappa, slack_ns, low; /* low: slope below the slack */
 	double hits;		     /* an item */
 	double own_ns, missed;	     /* of its calls, an item; share of them that is not timed */
+	double every, count_ns;	     /* each Nth hit is delayed; to count costs each so much */
 };
 
 struct sim_cfg {
@@ -191,7 +192,9 @@ static inline double sim_effect(struct sim *sim, double *x_sum)
 
 	*x_sum = 0;
 	for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++) {
-		x[i] = sim_hits(sim, i) * sim->delay[i];
+		x[i] = sim_hits(sim, i) * sim->delay[i] / fmax(1, cfg->target[i].every);
+		if (sim->delay[i] > 0)
+			effect += sim_hits(sim, i) * cfg->target[i].count_ns;
 		*x_sum += x[i];
 		effect += sim_felt(cfg, &cfg->target[i], x[i]);
 	}

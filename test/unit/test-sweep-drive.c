@@ -684,6 +684,43 @@ static void test_no_target_starves(void **state)
 	every_target(5, 60);
 }
 
+/*
+ * A function that is called 40000 times an item: a delay of each call would be too much, and to
+ * count the calls takes a third of the item by itself. That is no effect of a delay.
+ */
+static void test_each_nth_call_is_delayed(void **state)
+{
+	const uint64_t every[] = { 0, 128 };
+	int held[2] = { 0 }, runs = 30;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < runs; k++) {
+			struct sim_cfg sim = drifting(1);
+			struct drive_cfg cfg = minute();
+			struct sweep_result *res;
+			const struct sweep_target *t;
+
+			sim.t0_ns = 2.5e6;
+			sim.item_cv = 0.1;
+			sim.target[0].hits = 40000;
+			sim.target[0].every = (double)every[i];
+			sim.target[0].count_ns = 20;
+			cfg.every = &every[i];
+			cfg.floor_ns = 40;
+			cfg.time_ns = 20000000000u;
+			res = sim_sweep(&sim, &cfg, (uint64_t)k + 1);
+			t = &res->target[0];
+			held[i] += t->kappa.lo <= 1 && 1 <= t->kappa.hi;
+			assert_true(i || strstr(t->reason, "use every=64"));
+			assert_true(!i || fabs(t->hits_per_item - 40000) < 4000);
+			sweep_result_free(res);
+		}
+	printf("# each 128th call: held %d of %d\n", held[1], runs);
+	assert_int_equal(held[0], 0);
+	assert_true(held[1] * 10 >= runs * 9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -715,6 +752,7 @@ int main(void)
 		cmocka_unit_test(test_not_called),
 		cmocka_unit_test(test_dead_source),
 		cmocka_unit_test(test_too_little_time_says_how_much),
+		cmocka_unit_test(test_each_nth_call_is_delayed),
 		cmocka_unit_test(test_whole_runs),
 		cmocka_unit_test(test_many_targets),
 	};
