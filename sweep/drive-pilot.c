@@ -57,8 +57,8 @@ static bool any_hits(const struct drive *drive)
 }
 
 /*
- * Hits per item that are delayed, as one lane feels them: x of a delay of 1 ns. Each target has the lanes of the
- * threads that call it: a function of one thread beside a pool of 16 is felt in full.
+ * Hits per item that are delayed, as one lane feels them: x of a delay of 1 ns. Each target has the
+ * lanes of the threads that call it: a function of one thread beside a pool of 16 is felt in full.
  */
 static void study_hits(struct drive *drive)
 {
