@@ -310,11 +310,14 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 		res->gates.lanes = lanes;
 }
 
-static void screened(const struct work *work, struct sweep_target *target)
+static void screened(const struct drive *drive, const struct work *work,
+		     struct sweep_target *target)
 {
+	uint64_t every = drive->cfg.every[work - drive->work];
+
 	target->screened = true;
 	target->kappa = (struct sweep_estimate){ NAN, -INFINITY, work->bound };
-	target->hits_per_item = work->felt;
+	target->hits_per_item = work->felt * fmax(1, (double)every);
 	target->verdict = VERDICT_HIDDEN;
 	snprintf(target->reason, sizeof(target->reason),
 		 "in a group whose kappas sum to less than %.2g", fmax(0, work->bound));
@@ -331,7 +334,7 @@ static void fill_target(const struct drive *drive, const struct work *work, stru
 	if (work->experiment >= 0)
 		measured(drive, work, rng, res, target);
 	else if (work->state == WORK_SCREENED)
-		screened(work, target);
+		screened(drive, work, target);
 	else if (!target->reason[0])
 		snprintf(target->reason, sizeof(target->reason), "%s",
 			 drive->done ? "called too rarely to measure" :

@@ -340,7 +340,8 @@ void main_probed(struct drive *drive)
 /* With each Nth call delayed, the smallest dose is a sixteenth of the largest. */
 static void skip_often(const struct drive *drive, struct work *work)
 {
-	double least = work->felt * (double)drive->cfg.floor_ns;
+	double every = fmax(1, (double)drive->cfg.every[work - drive->work]);
+	double least = work->felt * every * (double)drive->cfg.floor_ns;
 	char why[SWEEP_REASON];
 
 	snprintf(why, sizeof(why),

@@ -690,12 +690,12 @@ static void test_no_target_starves(void **state)
  */
 static void test_each_nth_call_is_delayed(void **state)
 {
-	const uint64_t every[] = { 0, 128 };
-	int held[2] = { 0 }, runs = 30;
+	const uint64_t every[] = { 0, 2, 128 };
+	int held[3] = { 0 }, runs = 30;
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		for (int k = 0; k < runs; k++) {
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < (i < 2 ? 2 : runs); k++) {
 			struct sim_cfg sim = drifting(1);
 			struct drive_cfg cfg = minute();
 			struct sweep_result *res;
@@ -705,20 +705,20 @@ static void test_each_nth_call_is_delayed(void **state)
 			sim.item_cv = 0.1;
 			sim.target[0].hits = 40000;
 			sim.target[0].every = (double)every[i];
-			sim.target[0].count_ns = 20;
+			sim.target[0].count_ns = i < 2 ? 0 : 20;
 			cfg.every = &every[i];
 			cfg.floor_ns = 40;
 			cfg.time_ns = 20000000000u;
 			res = sim_sweep(&sim, &cfg, (uint64_t)k + 1);
 			t = &res->target[0];
 			held[i] += t->kappa.lo <= 1 && 1 <= t->kappa.hi;
-			assert_true(i || strstr(t->reason, "use every=64"));
-			assert_true(!i || fabs(t->hits_per_item - 40000) < 4000);
+			assert_true(i == 2 || strstr(t->reason, "use every=64"));
+			assert_true(i < 2 || fabs(t->hits_per_item - 40000) < 4000);
 			sweep_result_free(res);
 		}
-	printf("# each 128th call: held %d of %d\n", held[1], runs);
-	assert_int_equal(held[0], 0);
-	assert_true(held[1] * 10 >= runs * 9);
+	printf("# each 128th call: held %d of %d\n", held[2], runs);
+	assert_int_equal(held[0] + held[1], 0);
+	assert_true(held[2] * 10 >= runs * 9);
 }
 
 int main(void)

@@ -18,8 +18,8 @@ enum device_room_end {
 void device_room_stop(const struct mailbox *room);
 
 /*
- * started: the agent's thread was. read: somebody reads its events, and sets `seen`; otherwise they
- * are lost.
+ * started: sbinject has started the agent's thread. read: this session reads the agent's events and
+ * sets `seen`; otherwise they are lost.
  */
 enum device_room_end device_room_end(const struct mailbox *room, bool started, bool read);
 
