@@ -190,10 +190,11 @@ free_port() {
 	echo "$port"
 }
 
-# sb ARGS...: runs sbinject to its end; streams in sb.out and sb.err, status in $rc
+# sb ARGS...: runs sbinject to its end, which comes within $sb_limit seconds; streams in sb.out and
+# sb.err, status in $rc
 sb() {
 	rc=0
-	timeout 50 "$SB" "$@" >"$T/sb.out" 2>"$T/sb.err" </dev/null || rc=$?
+	timeout "${sb_limit:-50}" "$SB" "$@" >"$T/sb.out" 2>"$T/sb.err" </dev/null || rc=$?
 }
 
 # sb_start ARGS...: in the background, as $sb_pid; sb_wait: its end

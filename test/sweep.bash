@@ -3,8 +3,12 @@
 # What the cases of sweeps share; after test/lib.sh. A verdict takes a quiet enough machine: what
 # comes out INCONCLUSIVE is tried again, and the opposite of the truth is a failure at once.
 
-# sweep PID ARGS...: runs one to its end; streams in sb.out and sb.err, document in sweep.json
+# sweep PID ARGS...: runs one to its end; streams in sb.out and sb.err, document in sweep.json. What a
+# noisy machine makes longer has longer to end: the time asked for, and what comes before and after it.
 sweep() {
+	local asked=" $* " sb_limit=50
+
+	[[ $asked != *' --time '+([0-9])'s '* ]] || { asked=${asked#* --time } sb_limit=$((${asked%%s *} + 45)); }
 	sb sweep -q -p "$@" --json "$T/sweep.json"
 }
 sj() { "$TOOL/jget" "$T/sweep.json" "$1"; }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "source.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include "job.h"
 #include "progress.h"
@@ -11,7 +10,6 @@
 #define S	      1000000000ull
 #define PROBE_CHANGES 5
 #define LOOK_MOST_NS  (6 * S / 5) /* before a source is taken for one that is up to date */
-#define JUMPS_SHARE   0.9	  /* of the growth comes in changes */
 
 uint64_t source_limit_ns(const struct sweep_job *job)
 {
@@ -51,33 +49,6 @@ static int first_read(const struct source_look *look, struct progress *source,
 	return 0;
 }
 
-struct looks {
-	double *grown; /* since the look before */
-	uint64_t *at_ns;
-	size_t n;
-};
-
-/* The increases that are no less than a tenth of the largest; *share: of all growth. */
-static size_t count_jumps(const struct looks *looks, double *least, double *share)
-{
-	double most = 0, all = 0, jumps = 0;
-	size_t n = 0;
-
-	for (size_t i = 0; i < looks->n; i++) {
-		most = fmax(most, looks->grown[i]);
-		all += looks->grown[i];
-	}
-	*least = most / 10;
-	for (size_t i = 0; i < looks->n; i++) {
-		bool is = most > 0 && looks->grown[i] >= *least;
-
-		n += is;
-		jumps += is ? looks->grown[i] : 0;
-	}
-	*share = all > 0 ? jumps / all : 0;
-	return n;
-}
-
 static int look_again(const struct source_look *look, struct looks *looks, double *was,
 		      struct sb_err *err)
 {
@@ -101,29 +72,6 @@ static int look_again(const struct source_look *look, struct looks *looks, doubl
 	return 0;
 }
 
-/*
- * Published at intervals: nearly all growth comes in less than half of the looks. In between the
- * number may stand still, or grow a little: a database brings its statistics up to date each
- * second, and counts the query that asks for them at once.
- */
-static void find_period(const struct looks *looks, struct source_rhythm *out)
-{
-	double least, share;
-	size_t n = count_jumps(looks, &least, &share), seen = 0;
-	uint64_t first = 0, last = 0;
-
-	if (2 * n > looks->n || share < JUMPS_SHARE)
-		return;
-	for (size_t i = 0; i < looks->n; i++) {
-		if (!(looks->grown[i] >= least))
-			continue;
-		last = looks->at_ns[i];
-		first = seen++ ? first : last;
-	}
-	out->period_ns = seen > 1 ? (last - first) / (seen - 1) : last - looks->at_ns[0];
-	out->jump = least;
-}
-
 int source_probe(const struct source_look *look, struct source_rhythm *out, struct sb_err *err)
 {
 	const struct sweep_job *job = look->job;
@@ -142,13 +90,13 @@ int source_probe(const struct source_look *look, struct source_rhythm *out, stru
 	       (jumps < PROBE_CHANGES || spent < first_look)) {
 		ret = look->wait(look->of, poll) ? look_again(look, &looks, &was, err) : -1;
 		if (ret == 0 && looks.grown[looks.n - 1] > 0)
-			jumps = count_jumps(&looks, &least, &share);
+			jumps = rhythm_jumps(&looks, &least, &share);
 		spent = clock_ns() - from;
 	}
 	if (ret == 0 && !jumps)
 		ret = source_does_not_move(job, was, limit, err);
 	else if (ret == 0)
-		find_period(&looks, out);
+		rhythm_find(&looks, out);
 	free(looks.grown);
 	free(looks.at_ns);
 	return ret;

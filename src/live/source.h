@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "rhythm.h"
 #include "src/base/err.h"
 
 /*
@@ -20,12 +21,6 @@ struct source_look {
 	/* False: the user, or the end of the command, has ended the wait; *err is then empty. */
 	bool (*wait)(void *of, uint64_t ns);
 	void *of;
-};
-
-/* How a counter grows. */
-struct source_rhythm {
-	uint64_t period_ns; /* published at intervals; 0: it is up to date at any time */
-	double jump;	    /* the least growth that is a change; 0: any */
 };
 
 /* Of the progress. A source that grows at every look is up to date. */
