@@ -136,11 +136,16 @@ static bool slack_refuted(const struct sweep_target *target)
 	       !(target->slack_ns.hi >= most * (1 - target->kappa.est));
 }
 
+bool verdict_may_be_full(const struct sweep_target *target, double threshold)
+{
+	return target->kappa.hi > 1 - threshold;
+}
+
 static void partial(struct sweep_target *target, double d)
 {
 	const struct sweep_dose *most = target->n_doses > 1 ? &target->dose[target->n_doses - 1] :
 							      NULL;
-	bool reaches = target->kappa.hi > 1 - d;
+	bool reaches = verdict_may_be_full(target, d);
 	char dose[32], half[32], quarter[32];
 
 	if (reaches && (!most || target->slack_kind == SLACK_NONE)) {

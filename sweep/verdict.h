@@ -49,6 +49,9 @@
 #define VERDICT_BLOCKS 2
 #define VERDICT_BUSY   0.95 /* of a CPU: this thread sets the pace, or spins */
 
+/* PARTIAL: does the interval reach 1 - threshold? Then it is not shown that a part is all. */
+bool verdict_may_be_full(const struct sweep_target *target, double threshold);
+
 /*
  * Fills verdict, reason and p_adjusted of every target from the rest of the result. Targets with
  * `screened` set keep theirs, unless a gate forbids it.

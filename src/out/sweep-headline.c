@@ -8,13 +8,14 @@
 #include "out.h"
 #include "sweep-gain.h"
 #include "src/base/must.h"
+#include "sweep/verdict.h"
 
 enum { NAMES = 3, GAINS = 3 };
 
 /* The parts of an answer, in their order. */
-enum part { LIMITS, PARTLY, SPARE, HIDES, UNCALLED, UNKNOWN, PARTS };
+enum part { LIMITS, FELT, PARTLY, SPARE, HIDES, UNCALLED, UNKNOWN, PARTS };
 
-static const enum part part_of[VERDICT_COUNT] = {
+static const enum part parts[VERDICT_COUNT] = {
 	[VERDICT_CRITICAL] = LIMITS,	  [VERDICT_PARTIAL] = PARTLY,
 	[VERDICT_SLACK] = SPARE,	  [VERDICT_HIDDEN] = HIDES,
 	[VERDICT_INCONCLUSIVE] = UNKNOWN, [VERDICT_NOT_CALLED] = UNCALLED,
@@ -27,6 +28,8 @@ static const struct {
 } sayings[PARTS] = {
 	[LIMITS] = { "limits the program: time spent there is felt in full",
 		     "limit the program: time spent there is felt in full" },
+	[FELT] = { "limits the program, in part or in full: time spent there is felt",
+		   "limit the program, in part or in full: time spent there is felt" },
 	[PARTLY] = { "limits the program in part: a part of the time spent there is felt",
 		     "limit the program in part: a part of the time spent there is felt" },
 	[SPARE] = { "does not matter as it is: more time there is hidden at first, and felt beyond "
@@ -38,6 +41,13 @@ static const struct {
 	[UNCALLED] = { "was not called", "were not called" },
 	[UNKNOWN] = { "is not known to matter or not", "are not known to matter or not" },
 };
+
+static enum part part_of(const struct sweep_result *res, const struct sweep_target *t)
+{
+	bool full = t->verdict == VERDICT_PARTIAL && verdict_may_be_full(t, res->threshold);
+
+	return full ? FELT : parts[t->verdict];
+}
 
 struct answer {
 	const struct sweep_result *res;
@@ -75,7 +85,7 @@ static void put_names(FILE *f, const struct answer *a, enum part part)
 	for (size_t i = 0; i < a->n && named < most; i++) {
 		const struct sweep_target *t = &a->res->target[a->order[i]];
 
-		if (part_of[t->verdict] != part)
+		if (part_of(a->res, t) != part)
 			continue;
 		fputs(!named ? "" : named + 1 == all ? " and " : ", ", f);
 		fputs(t->spec, f);
@@ -120,7 +130,7 @@ static void say_gains(struct answer *a, const char *unit)
 		double share = out_sweep_gain_share(t).est * 100;
 		FILE *f;
 
-		if (!isfinite(share) || part_of[t->verdict] > PARTLY)
+		if (!isfinite(share) || part_of(a->res, t) > PARTLY)
 			continue;
 		f = begin(&text, &size);
 		fprintf(f, "Making %s free would save at most %s of ", t->spec,
@@ -145,15 +155,15 @@ void out_sweep_headline(const struct sweep_result *res, const struct out_sweep_a
 	memset(out, 0, sizeof(*out));
 	a.order = out_sweep_by_gain(res, a.n);
 	for (size_t i = 0; i < a.n; i++)
-		a.of[part_of[res->target[i].verdict]]++;
+		a.of[part_of(res, &res->target[i])]++;
 	if (res->gates.unproven) {
 		add(&a, must_strdup("What limits the program is not known: windows that were alike "
 				    "differed, so that this sweep proves nothing."));
 	} else {
-		if (!a.of[LIMITS] && !a.of[PARTLY])
+		if (!a.of[LIMITS] && !a.of[FELT] && !a.of[PARTLY])
 			say_none(&a);
-		say(&a, LIMITS);
-		say(&a, PARTLY);
+		for (int part = LIMITS; part < SPARE; part++)
+			say(&a, (enum part)part);
 		say_gains(&a, out_sweep_unit(res, about));
 		for (int part = SPARE; part < PARTS; part++)
 			say(&a, (enum part)part);

@@ -204,7 +204,7 @@ void sweep_page_picture(const struct sweep_page *p, const struct sweep_target *t
 		"was injected into it: %s. The figures are in the table beside it.</desc>\n"
 		"<clipPath id=\"clip%zu\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\">"
 		"</rect></clipPath>\n",
-		id, p->unit, sweep_page_meaning(t->verdict), id, LEFT, TOP, SIDE, SIDE);
+		id, p->unit, sweep_page_meaning(p, t), id, LEFT, TOP, SIDE, SIDE);
 	axes(p);
 	fit(p, t, id);
 	for (size_t i = 0; i < t->n_doses; i++)

@@ -4,6 +4,7 @@
 #include "page.h"
 #include "sweep-gain.h"
 #include "sweep-html.h"
+#include "sweep/verdict.h"
 
 struct bar_scale {
 	double from, to;
@@ -21,9 +22,11 @@ static const struct {
 	[VERDICT_INVALID] = { "\xc3\x97", "open", "not known: its figures have no meaning" },
 };
 
-const char *sweep_page_meaning(enum sweep_verdict verdict)
+const char *sweep_page_meaning(const struct sweep_page *p, const struct sweep_target *t)
 {
-	return verdicts[verdict].means;
+	if (t->verdict == VERDICT_PARTIAL && verdict_may_be_full(t, p->res->threshold))
+		return "felt, in part or in full";
+	return verdicts[t->verdict].means;
 }
 
 void sweep_page_verdict(const struct sweep_page *p, const struct sweep_target *t)
@@ -184,7 +187,7 @@ static void row(const struct sweep_page *p, const struct sweep_target *t, struct
 	fputs("</th>\n", p->f);
 	cell(p, "verdict");
 	sweep_page_verdict(p, t);
-	fprintf(p->f, "<span class=\"means\">%s%s</span></td>\n", sweep_page_meaning(t->verdict),
+	fprintf(p->f, "<span class=\"means\">%s%s</span></td>\n", sweep_page_meaning(p, t),
 		t->screened ? ", judged in a group" : "");
 	kappa_cell(p, t, kappa);
 	time_cell(p, "own time", t->inclusive_ns);

@@ -33,6 +33,6 @@ void sweep_page_origin(const struct sweep_page *p); /* command, machine, version
 
 /* The mark of a verdict, and what it means in words. */
 void sweep_page_verdict(const struct sweep_page *p, const struct sweep_target *t);
-const char *sweep_page_meaning(enum sweep_verdict verdict);
+const char *sweep_page_meaning(const struct sweep_page *p, const struct sweep_target *t);
 
 #endif
