@@ -628,7 +628,7 @@ static bool faults_in_window(const struct planting *p, const struct thread *t)
 }
 
 /* A fork in progress has copied the text already: its event must be dispatched first. */
-static bool somebody_in_the_way(const struct planting *p)
+static bool is_thread_in_the_way(const struct planting *p)
 {
 	for (struct proc *proc = p->tree->procs; proc; proc = proc->next)
 		for (struct thread *t = proc->threads; t; t = t->next)
@@ -676,7 +676,7 @@ static int stop_and_write(struct planting *p, struct sb_err *err)
 		ret = tree_stop_patiently(p->tree, p->space, err);
 		if (ret < 0)
 			return ret;
-		if (!somebody_in_the_way(p)) {
+		if (!is_thread_in_the_way(p)) {
 			move_threads(p);
 			fault_point("plant-moved", p->pid);
 			ret = write_text(p, err);

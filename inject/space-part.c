@@ -93,7 +93,7 @@ static void remember(struct control *control, struct control *before)
 	control->before = before;
 }
 
-static bool somebody_forks(const struct tree *tree, const struct space *space)
+static bool is_forking(const struct tree *tree, const struct space *space)
 {
 	for (const struct proc *p = tree->procs; p; p = p->next)
 		for (const struct thread *t = p->threads; t; t = t->next)
@@ -115,7 +115,7 @@ int space_part(struct space *space, struct tree *tree, pid_t pid, const struct s
 	ret = tree_stop_patiently(tree, space, err);
 	if (ret < 0)
 		return ret;
-	if (somebody_forks(tree, space)) {
+	if (is_forking(tree, space)) {
 		tree_resume(tree, space);
 		return err_set(err, SB_ETARGET, "it forks all the time");
 	}

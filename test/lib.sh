@@ -40,7 +40,7 @@ session_of() { # PID
 	session=$4
 }
 
-# The kernel gives the number of a process that has ended to another one, of whoever's. What is
+# The kernel gives the number of a process that has ended to another one, of any user. What is
 # killed is of this case's session, or a job of this shell that has not ended.
 cleanup() {
 	local p session='' own jobs
@@ -173,7 +173,7 @@ let_go() {
 
 hooked() { ! "$TOOL/textcheck" "$1" >"$T/$1.hooked" 2>&1 && [ -s "$T/$1.hooked" ]; }
 
-# By nobody, in any thread. A session that does not follow lets go only some time after the first
+# No thread has a tracer. A session that does not follow lets go only some time after the first
 # hook can be seen.
 untraced() { ! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '	0$'; }
 await_untraced() { wait_for "${2:-10}" untraced "$1" || fail "$1 is still traced"; }

@@ -28,7 +28,7 @@ struct subject {
 	struct sb_page_cell *cell;
 };
 
-static const struct sb_page_record nobody;
+static const struct sb_page_record no_process;
 
 static const char source[] = "def function(): pass\n"
 			     "def loop(turns):\n"
@@ -56,7 +56,7 @@ static bool page_make(struct subject *s)
 				 .span_blocks = 2,
 				 .targets_max = 1,
 				 .slots = 1,
-				 .record = &nobody };
+				 .record = &no_process };
 	((struct sb_page_header *)memory)->lease_until = cpu_ticks() + (1ull << 60);
 	s->cell = (struct sb_page_cell *)(memory + 1024);
 	s->cell->overrun_limit = 1 << 20;

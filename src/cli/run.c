@@ -441,7 +441,7 @@ static void tell_ended(const struct options *opt, int status)
 	if (opt->status_fd)
 		dprintf(opt->status_fd, "ended %d\n", status);
 	if (opt->ready_pipe && write(opt->ready_pipe, &byte, 1) < 0)
-		log_debug("nobody waited for the end");
+		log_debug("no reader waited for the end");
 }
 
 static int run_checked(struct options *opt, int argc, char **argv, struct sb_err *err)

@@ -114,7 +114,7 @@ static void tell_attached(const struct client *c)
 		log_note("--interval shows nothing in the background: use sbctl watch");
 	release_streams(c->opt);
 	if (write(c->opt->ready_pipe, &(char){ 0 }, 1) < 0)
-		log_debug("nobody waited for the attach");
+		log_debug("no reader waited for the attach");
 	close(c->opt->ready_pipe);
 	c->opt->ready_pipe = 0;
 }

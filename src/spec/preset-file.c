@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where presets lie, and which of them are trusted. A preset decides which functions of a target
- * are hooked, often by root: so nobody but the user and root may be able to write it. Neither a
+ * are hooked, often by root: so only the user and root may be able to write it. Neither a
  * target nor the current directory has a say in where it is looked for.
  */
 #include "preset-file.h"
@@ -50,9 +50,9 @@ static bool dir_path(int which, char *path, size_t size)
 }
 
 /*
- * NULL, or the reason not to trust a file or its directory, in which whoever can write it can put
- * another file. One beside the program may belong to the program's owner and may be writable for
- * the same group as the program: whoever that is can write the program.
+ * NULL, or the reason not to trust a file or its directory, in which a user who can write it can
+ * put another file. One beside the program may belong to the program's owner and may be writable
+ * for the same group as the program: its members can write the program.
  */
 static const char *distrust(int which, const struct stat *st)
 {

@@ -17,7 +17,7 @@ enum { DOSES = sizeof(doses) / sizeof(doses[0]), BACKENDS = 2, RUNS = 25 };
 
 static const char *const backends[BACKENDS] = { "inject", "uprobe" };
 
-/* The best of short runs: whoever else wants the processor meanwhile is no cost of a hit. */
+/* The best of short runs: another program on the processor is no cost of a hit. */
 static double least_call(struct subject *s, uint64_t calls)
 {
 	double least = NAN;

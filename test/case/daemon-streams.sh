@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --daemon lets go of whoever started it once it is in force: pipes end, a terminal's prompt is not
+# --daemon lets go of the program that started it once it is in force: pipes end, a terminal's prompt is not
 # written over, and sbctl stop shows the one summary. A file is written on.
 # beside others
 # quick

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# pid= and thread= hold for one process, one thread, and nobody else.
+# pid= and thread= hold for one process, one thread, and no other.
 # quick
 # beside others
 . "$SRC/test/lib.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Under the heaviest delay, 10 s in every thread: SIGINT, SIGTERM and the terminal's end let go at
-# once; a stopped or stalled command line holds nobody beyond the delay. The projection warns.
+# once; a stopped or stalled command line holds no thread beyond the delay. The projection warns.
 # limit: 120 s
 # beside others
 . "$SRC/test/lib.sh"

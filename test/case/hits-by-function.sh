@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --hits-by-function: each function of a glob counts by itself, native and Python, in every process
-# of a tree, and together they are the target's hits; functions that nobody calls have 0.
+# of a tree, and together they are the target's hits; functions without a call have 0.
 # beside others
 . "$SRC/test/lib.sh"
 need python3

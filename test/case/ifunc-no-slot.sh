@@ -12,7 +12,7 @@ snapshot "$pid" -t
 sb list -p "$pid" libc.so.6:wcsnlen :own_fn
 ended 0
 grep -qE 'wcsnlen.*0x.*jump$' "$T/sb.out" || fail "not found: $(cat "$T/sb.out")"
-# A resolver that cannot be asked without doing harm is named, with the reason; nobody is hurt.
+# A resolver that cannot be asked without doing harm is named, with the reason; no process is hurt.
 refuses 3 "asks_kernel.*system call" -p "$pid" :asks_kernel 0
 refuses 3 "asks_forever.*does not return" -p "$pid" :asks_forever 0
 refuses 3 "asks_nobody.*0x8" -p "$pid" :asks_nobody 0

@@ -20,7 +20,7 @@ for _ in 1 2 3; do
 	sleep 0.7
 	kill -0 "$pid" || fail 'the target died'
 	more 'calls a second under a lapsed lease' "$(rate calls)" 10
-	hooked "$pid" || fail 'nobody was there to unhook it, and yet it is'
+	hooked "$pid" || fail 'no process was there to unhook it, and yet it is'
 	sb recover -p "$pid"
 	ended 0
 	unchanged "$pid" -t

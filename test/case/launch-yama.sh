@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Where Yama lets only ancestors trace (ptrace_scope 1) a launched command is open to its tracer and
-# to nobody else of its user, for as long as it lives. Booted in an emulator: scripts/emulator.sh
+# to no other process of its user, for as long as it lives. Booted in an emulator: scripts/emulator.sh
 # brings the kernels.
 # beside others, as idle work
 # limit: 600 s

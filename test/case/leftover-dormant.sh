@@ -3,7 +3,7 @@
 # beside others
 # limit: 180 s
 # An agent in an interpreter that runs no Python code cannot be taken out. After SIGKILL of both, and
-# after a detach, that is said with its reason and is a failure of `recover`; it keeps nobody from an
+# after a detach, that is said with its reason and is a failure of `recover`; it does not prevent an
 # attach, and goes as soon as the interpreter runs, with the next attach or `recover`.
 . "$SRC/test/lib.sh"
 need_python
@@ -14,7 +14,7 @@ waits() { [ "$(state waits)" -eq "$1" ]; }
 goes_on() { [ "$(state 'goes on')" -eq "$1" ]; }
 step=0
 
-# The program waits in C from here on; somebody else has the lock. $holder
+# The program waits in C from here on; another thread has the lock. $holder
 block() {
 	step=$((step + 1))
 	kill -USR1 "$pid"
@@ -30,7 +30,7 @@ print("has it", flush=True)
 time.sleep(170)' "$T/lock" >"$T/holder.out" &
 	holder=$!
 	pids+=("$holder")
-	wait_for 10 grep -q 'has it' "$T/holder.out" || fail 'nobody has the lock'
+	wait_for 10 grep -q 'has it' "$T/holder.out" || fail 'no thread has the lock'
 }
 unblock() {
 	kill "$holder"

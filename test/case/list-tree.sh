@@ -20,7 +20,7 @@ same 'rows of a function that both have' "$(grep -c 'getpid' "$T/sb.out")" 1
 grep -qE " $pid,$child +jump$" "$T/sb.out" || fail "not whose it is: $(cat "$T/sb.out")"
 same 'pids of the row' "$(j targets.0.sites.0.pids.#)" 2
 same 'outcome' "$(j targets.0.outcome)" matched
-same 'hits, which nobody counted' "$(j targets.0.hits)" null
+same 'hits, which were not counted' "$(j targets.0.hits)" null
 sb list -p "$pid" --no-children libc.so.6:getpid
 ! grep -q pids "$T/sb.out" || fail 'a column of pids for one process'
 touch stop

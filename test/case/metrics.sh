@@ -45,7 +45,7 @@ assert all(a["monotonic_s"] <= b["monotonic_s"] for a, b in zip(e, e[1:])) and e
 P
 unchanged "$pid"
 
-# What nobody asks for at the moment is told, too: windows that open and close.
+# Events without a request are written, too: windows that open and close.
 rm "$T/events"
 sb -p "$pid" :victim_work 2us start=100ms for=200ms every=3 "$V/victim-lib.so:lib_fn" 0 --for 500ms \
 	--events "$T/events"
@@ -71,7 +71,7 @@ refuses 1 'metrics.*in use' -p "$pid" :victim_work 0 --metrics "$port"
 refuses 2 'address and port' -p "$pid" :victim_work 0 --metrics nonsense
 unchanged "$pid"
 
-# Events that cannot be written are an error beforehand, too; a reader that sleeps holds nobody.
+# Events that cannot be written are an error beforehand, too; a reader that sleeps holds no thread.
 refuses 1 'cannot be written' -p "$pid" :victim_work 0 --events "$T/nowhere/events"
 mkfifo "$T/pipe"
 refuses 1 'cannot write' -p "$pid" :victim_work 0 --events "$T/pipe"
@@ -81,7 +81,7 @@ pids+=("$!")
 attach "$pid" :victim_work 0 --events "$T/pipe"
 await_session
 for i in $(seq 3000); do echo "update :victim_work $i"; done | timeout 20 "$CTL" - >"$T/many" ||
-	fail 'a pipe that nobody reads holds the session'
+	fail 'a pipe without a reader holds the session'
 same 'changes made' "$(wc -l <"$T/many")" 3000
 sb_stop
 ended 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A target that writes anything into the control page harms nobody but itself: sbinject ends by
+# A target that writes anything into the control page harms only itself: sbinject ends by
 # itself, restores it, and changes nothing else in it; so does recover.
 # limit: 90 s
 # beside others

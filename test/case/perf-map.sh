@@ -139,7 +139,7 @@ if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
 	said inner '^self-check ok$' || fail 'the victim in the namespace is not content'
 fi
 
-# A map that is there already, and that nobody writes.
+# A map that is there already, and that no process writes.
 printf '1000 10 mine\n2000 10 sb:not\nhalf' >"$(map "$calls")"
 cp "$(map "$calls")" "$T/map"
 attach "$calls" :victim_work 0 --perf-map

@@ -4,7 +4,7 @@
 # Interpreters without a GIL (PYTHON_FT names some; else those of pyenv, PATH and PYTHONS): calls in
 # several threads at once are counted exactly and delayed at the same time, from the start and
 # attached; those before 3.14.1 are refused. And no thread makes a remote call that may hold one of the
-# interpreter's many locks, so that nobody waits for himself ($CYCLES attaches to programs that
+# interpreter's many locks, so that no thread waits for itself ($CYCLES attaches to programs that
 # take these locks all the time).
 . "$SRC/test/lib.sh"
 [ -s "$BUILD/python/agent.so.stripped" ] || skip 'sbinject is built without Python targets'

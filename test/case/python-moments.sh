@@ -3,7 +3,7 @@
 # beside others
 # limit: 400 s
 # An attach or a detach at any moment of an interpreter's short life, its start and its end among
-# them: the program says what it always says, ends as it always ends, and nobody hangs.
+# them: the program says what it always says, ends as it always ends, and no thread hangs.
 . "$SRC/test/lib.sh"
 need_python versions
 ROUNDS=${ROUNDS:-12}

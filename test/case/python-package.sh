@@ -83,7 +83,7 @@ each() {
 	hook SPEED_BUMP_TARGETS= SPEED_BUMP_DELAY_NS=x
 	[ ! -s "$T/sb.err" ] || fail "$1: it speaks without SPEED_BUMP_TARGETS: $(cat "$T/sb.err")"
 
-	# launched under sbinject nothing is done twice, whoever names the targets
+	# launched under sbinject nothing is done twice, wherever the targets come from
 	SPEED_BUMP_TARGETS=$T/targets sb --json "$T/run.json" py:__main__:g 0 -- \
 		"$T/venv/bin/python" "$T/bench.py"
 	ended 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# test/run runs what its arguments name, and nothing else; a case ends what it started, and nobody else.
+# test/run runs what its arguments name, and nothing else; a case ends what it started, and no other process.
 # beside others
 . "$SRC/test/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Clients that hold all places of a session and do nothing with them keep nobody out: those that say
+# Clients that hold all places of a session and do nothing with them keep no client out: those that say
 # nothing, that stop in the middle of a line, that never read their answers.
 # beside others
 . "$SRC/test/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A session's socket: rubbish, endless lines, clients that never read and many at once harm nobody; it
+# A session's socket: rubbish, endless lines, clients that never read and many at once harm no process; it
 # is its owner's alone; what a killed session leaves is cleaned up.
 # quick
 # beside others

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Two users on one machine: a session is its user's and root's, whoever knows where it is; what
+# Two users on one machine: a session is its user's and root's, also where others know its place; what
 # another user has put where a session would listen or write is not used.
 # quick
 # beside others
@@ -52,7 +52,7 @@ export SBINJECT_RUNTIME_DIR=$dir
 for verb in sessions list status disable clear stop; do
 	no "$two" 1 '^sbctl: EPERM: .*another user' $verb
 done
-chmod 711 "$dir" && chmod 666 "$dir/$session.sock" # whoever gets past the modes
+chmod 711 "$dir" && chmod 666 "$dir/$session.sock" # a user who gets past the modes
 python3 - "$dir/$session.sock" "$two" <<'P' || fail 'not told why'
 import json, os, socket, sys
 os.setuid(int(sys.argv[2]))

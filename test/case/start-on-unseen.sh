@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --start-on TARGET: the first hit may be that of a child that nobody traces.
+# --start-on TARGET: the first hit may be that of a child without a tracer.
 # quick
 # beside others
 . "$SRC/test/lib.sh"

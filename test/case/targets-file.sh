@@ -27,6 +27,6 @@ for ((i = 0; i < 4; i++)); do
 		;;
 	:victim_idle) same outcome "$(j "targets.$i.outcome")" never_called ;;
 	victim-lib.so:lib_fn) same hits "$hits" 5010 ;;
-	*) fail "a target nobody named: $(j "targets.$i.spec")" ;;
+	*) fail "a target that was not named: $(j "targets.$i.spec")" ;;
 	esac
 done

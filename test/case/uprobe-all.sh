@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# -a arms a file before anybody runs it, for everybody: processes that start later, whoever starts
-# them, are counted from their first call on, with a row each; pid= limits it to a tree; sbinject
+# -a arms a file before any process runs it, for all: processes that start later, by whichever
+# process, are counted from their first call on, with a row each; pid= limits it to a tree; sbinject
 # itself is not counted.
 . "$SRC/test/lib.sh"
 need_uprobe
@@ -36,7 +36,7 @@ same 'hits of one of two' "$(j targets.0.hits)" 2000
 same rows "$(j processes.#)" 1
 same pid "$(j processes.0.pid)" "$first"
 
-# A library by its name, as somebody has it mapped; its hits in sbinject are not counted.
+# A library by its name, as a process has it mapped; its hits in sbinject are not counted.
 sb -a libc.so.6:getppid 0 --json "$T/run.json" -- "$BASH" -c 'exit 0'
 ended 0
 n=$(j processes.#)

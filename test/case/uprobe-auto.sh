@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A target that ptrace is refused: auto takes uprobes, says why, counts all, and whoever traces it
+# A target that ptrace is refused: auto takes uprobes, says why, counts all, and the process that traces it
 # goes on undisturbed.
 # beside others
 . "$SRC/test/lib.sh"

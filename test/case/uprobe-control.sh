@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A session of uprobes is changed while it runs, with the same verbs and forms as any; nobody is
+# A session of uprobes is changed while it runs, with the same verbs and forms as any; no thread is
 # stopped for it, and what is removed is out.
 . "$SRC/test/lib.sh"
 need_uprobe

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# By uprobes: hits == calls, exactly, of one thread and of four; nobody is stopped or traced.
+# By uprobes: hits == calls, exactly, of one thread and of four; no process is stopped or traced.
 # beside others
 # quick
 . "$SRC/test/lib.sh"

@@ -49,7 +49,7 @@ end_session() {
 	wait "$session" || true
 }
 
-# About one process: nobody else has the breakpoint.
+# About one process: no other has the breakpoint.
 start calls "$V/calls" -r
 one=$pid
 uprobe_session -p "$one" :victim_work 0 never.so:fn 0

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A uprobe of somebody else on a library is no change of a target, as tests compare it; a breakpoint
+# A uprobe of another tool on a library is no change of a target, as tests compare it; a breakpoint
 # and a jump of sbinject's there are.
 . "$SRC/test/lib.sh"
 need_uprobe
 
-# Nobody calls it: no one on the machine is delayed by this test.
+# It is never called: no process on the machine is delayed by this test.
 libc=$(sed -n 's,.* \(/.*/libc\.so\.6\)$,\1,p' /proc/self/maps | head -n 1)
 start calls "$V/calls" -p 2000
 target=$pid

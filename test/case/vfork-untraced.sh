@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # beside others
-# --no-follow: a vfork child that runs in its parent's memory, born while nobody traced either, is held
+# --no-follow: a vfork child that runs in its parent's memory, born while neither had a tracer, is held
 # with it when the hooks are taken out, and moved out of them where it stands in one.
 # limit: 120 s
 . "$SRC/test/lib.sh"

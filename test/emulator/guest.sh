@@ -169,8 +169,8 @@ for how in "echo '=$V:victim_work 0' >$D/targets" "echo 0 >$D/enabled" "echo '-*
 done
 w targets '-*'
 
-# ---- pid=: a process and its descendants, daemons too; nobody else
-echo "== pid=: a process and its descendants, daemons too; nobody else"
+# ---- pid=: a process and its descendants, daemons too; no other process
+echo "== pid=: a process and its descendants, daemons too; no other process"
 sh -c 'sleep 1; exec /bin/tree 20 2' >/tmp/tree &
 tree=$!
 w targets "+/bin/tree:tree_fn 0 pid=$tree"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # Sourced by guest.sh: whom a pid= means when numbers are used again or are another namespace's, and
-# who waits for whom: nobody else for a delay, nor for a file.
+# who waits for whom: no other process for a delay, nor for a file.
 last=/proc/sys/kernel/ns_last_pid
 counted() { hits $V:victim_work; }
 none() { same "hits of $1" "$(counted)" 0; }
@@ -86,7 +86,7 @@ timeout 10 sh -c "echo '+/tmp/fifo:f 5' >$D/targets" 2>/tmp/why && fail 'a FIFO 
 grep -q "$NOEXEC" /tmp/why || fail "a FIFO: $(cat /tmp/why)"
 timeout 10 cat $D/targets_list || fail 'the list cannot be read'
 
-echo '== another tool at a place where somebody is delayed'
+echo '== another tool at a place where a thread is delayed'
 mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 T=/sys/kernel/tracing
 at=$(printf "0x%x" "$(cat /victim_work)")
@@ -95,7 +95,7 @@ echo "p:beside $V:$at" >$T/uprobe_events || fail 'no uprobe_events'
 echo 1 >$T/events/uprobes/beside/enable || fail 'the other probe cannot be put in'
 $V -n 1 >/tmp/out &
 delayed=$!
-until_hit || fail 'nobody is delayed'
+until_hit || fail 'no thread is delayed'
 start=$(ms)
 echo 0 >$T/events/uprobes/beside/enable
 took=$(($(ms) - start))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs as the only program of a kernel with Yama: with ptrace_scope 1 a command that is launched can be
-# traced by its tracer, and by nobody else of its user, before and after the tracer has gone.
+# traced by its tracer, and by no other process of its user, before and after the tracer has gone.
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -45,7 +45,7 @@ refused() { # PID WHEN
 	! $user head -c 1 "/proc/$1/mem" 2>/tmp/why || fail "$2 a stranger reads its memory"
 	grep -q 'Permission denied' /tmp/why || fail "$2: memory: $(cat /tmp/why)"
 }
-plain() { # SCOPE: a program that nobody has launched
+plain() { # SCOPE: a program that no tool has launched
 	echo "$1" >/proc/sys/kernel/yama/ptrace_scope
 	$user /bin/calls -r >/tmp/plain 2>&1 &
 	plain=$!

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Each step by which a fork gets a page of its own fails, or sbinject is killed in it: the fork and its
-# parent run on to their end, and are restored, by whoever is left or by `recover`.
+# parent run on to their end, and are restored, by the process that is left or by `recover`.
 # limit: 300 s
 . "$SRC/test/lib.sh"
 need_root

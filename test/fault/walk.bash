@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # walk ACTION [WAY...]: at each named fault point, at each of its passages up to MOST (5, or what
-# FAULT_PASSAGES says), ACTION; then the target must run on, be restored (by whoever is left, or by
-# `recover` where nobody is) and be as it was. Needs the build that has fault points: make FAULT=1.
+# FAULT_PASSAGES says), ACTION; then the target must run on, be restored (by the process that is left, or by
+# `recover` where none is) and be as it was. Needs the build that has fault points: make FAULT=1.
 #
 # Ways: attach (the default); no-follow; int3; launch, of a shell that execs the victim; forks, of a
 # target that forks all the time; confined, by a seccomp filter that kills; python-sleep and

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # At no step of attach and detach is a page of the target writable and executable at once; the one
-# descriptor that it has of ours is closed by an exec, and nobody but its owner could open it.
+# descriptor that it has of ours is closed by an exec, and only its owner could open it.
 # limit: 90 s
 . "$SRC/test/lib.sh"
 

@@ -21,7 +21,7 @@ static void test_first_failure_wins(void **state)
 	assert_int_equal(err_set(&err, SB_EFILE, "later"), -SB_EFILE);
 	assert_int_equal(err.code, SB_ENOSYMBOL);
 	assert_string_equal(err.what, "no 'x'");
-	assert_int_equal(err_set(NULL, SB_EFILE, "nobody listens"), -SB_EFILE);
+	assert_int_equal(err_set(NULL, SB_EFILE, "no listener"), -SB_EFILE);
 }
 
 static void test_sys_appends_errno(void **state)
@@ -114,7 +114,7 @@ static void keep_line(enum log_level level, const char *line, void *ctx)
 static void test_log_obeys_level_and_sink(void **state)
 {
 	(void)state;
-	log_note("nobody listens yet");
+	log_note("no listener yet");
 	log_set_sink(keep_line, NULL);
 	log_set_level(LOG_WARN);
 	log_note("hidden");

@@ -158,7 +158,7 @@ static void lines_are_written(void **state)
 	close(ends[0]);
 }
 
-/* A pipe that nobody reads holds neither the session nor its end, and each lost line is counted. */
+/* A pipe without a reader holds neither the session nor its end, and each lost line is counted. */
 static void a_reader_that_sleeps_is_not_awaited(void **state)
 {
 	enum { LINES = 40000 };

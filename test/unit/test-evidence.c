@@ -481,7 +481,7 @@ static void play(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* What finds no room, because nobody takes it away, and what is left out are known to the ns. */
+/* What finds no room, because no reader takes it away, and what is left out are known to the ns. */
 static void pauses_add_up(unsigned int sample, struct recorded *recorded, uint64_t *lost)
 {
 	const struct evidence_config cfg = { .groups = EVIDENCE_ALL,

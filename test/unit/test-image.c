@@ -121,7 +121,7 @@ static void test_the_path_of_the_very_file(void **state)
 	assert_int_equal(stat(own, &st), -1);
 }
 
-/* Whoever owns a file may cut it short while it is read; that is an error, and no SIGBUS. */
+/* The owner of a file may cut it short while it is read; that is an error, and no SIGBUS. */
 static void test_a_file_cut_short_while_it_is_held(void **state)
 {
 	struct sb_err err = { 0 };

@@ -50,7 +50,7 @@ static void test_comes_again(void **state)
 	list_free(&l);
 }
 
-/* The sites of one that was there before still bear its number: nobody else may have it. */
+/* The sites of one that was there before still bear its number: no other target may have it. */
 static void test_forgets_only_what_never_was(void **state)
 {
 	struct list l = { 0 };

@@ -4,7 +4,7 @@
  * the tracer waits in PTRACE_SEIZE for the end of the exec, and the exec for the tracer: for ever.
  * The child is this program too (argument "execs").
  *
- * What has ended can be looked at until it is buried: whoever holds a pointer to it across a
+ * What has ended can be looked at until it is buried: code that holds a pointer to it across a
  * dispatch reads that it has ended, and not what the allocator left there. A vfork child that ends
  * before its first stop gives back no more references of its space than it took. A thread that job
  * control has stopped in the middle of a stub runs on to its end, and is stopped as before.

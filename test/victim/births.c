@@ -12,7 +12,7 @@ uint64_t births_fn(uint64_t x);
 
 static uint64_t errors, seen;
 
-/* One byte each where an instruction may be one: whoever is in here stands where a jump is put. */
+/* One byte each where an instruction may be one: a thread in here stands where a jump is put. */
 VICTIM_HOOKED uint64_t births_fn(uint64_t x)
 {
 	__asm__ volatile("nop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop");

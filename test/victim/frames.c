@@ -9,7 +9,7 @@
  *	nested	in a handler on an alternate stack that interrupted a handler on the thread's own
  *	deep	in the handler, 200 KB further down the stack
  *	coro	out of the handler by swapcontext(), whose frame waits on a coroutine's stack
- *	stale	the handler is long over; its frame lies in a local buffer that nobody wrote to
+ *	stale	the handler is long over; its frame lies in a local buffer that was never written
  *	entry	in a handler for a fault of the second instruction of entry_fn()
  */
 #include <sys/mman.h>

@@ -244,7 +244,7 @@ static void kind_job(void)
 		for (;;)
 			call();
 	}
-	setpgid(job, job); /* whoever comes first: an orphaned group ignores SIGTSTP */
+	setpgid(job, job); /* the first of the two does it: an orphaned group ignores SIGTSTP */
 	for (int i = 0; !victim_stop; i++) {
 		int sig = i % 3 == 0 ? SIGTSTP : i % 3 == 1 ? SIGSTOP : SIGTTIN;
 

@@ -411,7 +411,7 @@ static void live_tightest(void)
 
 /*
  * Fibers: every thread runs on a small stack of its own making, inside memory that another
- * thread counts in. Whoever writes below such a stack, or puts back what was there, is seen.
+ * thread counts in. A write below such a stack, or back of what was there, is seen.
  */
 static struct fiber {
 	uint64_t counter[1024];

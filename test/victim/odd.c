@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * odd zombie		has a child that is a zombie; prints "pid N"
- * odd tracer PID	traces PID without stopping it, so that nobody else can
+ * odd tracer PID	traces PID without stopping it, so that no other process can
  */
 #include <sys/ptrace.h>
 #include <sys/wait.h>

@@ -362,7 +362,7 @@ static void ready_and_go(void)
 static int worker, n_workers;
 
 /*
- * A lock that is always waited for, handed on in turn. Whoever waits does not sleep: a processor
+ * A lock that is always waited for, handed on in turn. A waiting thread does not sleep: a processor
  * that is idle for longer wakes later, and the wait would be more than twice the delay.
  */
 static void convoy_worker(void)

@@ -5,7 +5,7 @@
  *
  *	huge	its text lies on anonymous memory for huge pages, as a remapper puts it there
  *	thp	its text is advised to be on huge pages where it is
- *	memfd	it runs from a memfd that nobody else has open
+ *	memfd	it runs from a memfd that no other process has open
  *	rseq	it counts in restartable sequences: an increment a processor, without a lock
  */
 #include <elf.h>

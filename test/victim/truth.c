@@ -2,7 +2,7 @@
 /*
  * A program whose threads know where their time goes: truth SHAPE [-g GATE] [-f FILE] [SECONDS].
  * Once GATE exists it works for SECONDS, then sleeps until SIGTERM. Before and after, every thread
- * sleeps (nanosleep), so whoever watches all of it finds nothing but sleep to take off. Shapes:
+ * sleeps (nanosleep), so a tool that watches all of it finds nothing but sleep to take off. Shapes:
  *
  *	queue	v-producer takes 3 ms for an item, v-consumer waits for it at a condition: futex
  *	convoy	four threads v-convoy hold one mutex for 1 ms each and want it again at once: futex

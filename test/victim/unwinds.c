@@ -25,7 +25,7 @@ uint64_t leaf(uint64_t x);
 extern const char __start_unwind_outer[], __stop_unwind_outer[];
 extern const char __start_unwind_inner[], __stop_unwind_inner[];
 static uint64_t calls, errors, traces, foreign, cleaned;
-static bool at_once; /* whoever may be cancelled anywhere may not call backtrace() */
+static bool at_once; /* a thread that may be cancelled anywhere may not call backtrace() */
 
 static void wrong(const char *what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preloaded: sem_post() takes 100 us of processor time before it gives the semaphore back.
- * CPython's locks are semaphores up to 3.12, so whoever holds one holds it for long.
+ * CPython's locks are semaphores up to 3.12, so a thread that holds one holds it for long.
  */
 #include <dlfcn.h>
 #include <semaphore.h>

@@ -136,7 +136,7 @@ static bool nothing_falls_out(const struct plan_request *req, uint64_t end)
 }
 
 /* True if it is certain that no code runs into the no-ops at `from`. */
-static bool nobody_enters(const struct plan_request *req, uint64_t from)
+static bool is_entered_nowhere(const struct plan_request *req, uint64_t from)
 {
 	int verdict = req->prev ? stream_ends(req, req->prev, from) : -1;
 
@@ -192,12 +192,12 @@ uint64_t x86_pad_place(const struct plan_request *req, uint64_t from, uint64_t t
 		from = code_end(req, req->prev, to);
 	if (to < from || to - from < PAD_JUMP || !x86_only_nops(req, from, to))
 		return 0;
-	if (x86_only_nops(req, from, to - PAD_JUMP) || nobody_enters(req, from))
+	if (x86_only_nops(req, from, to - PAD_JUMP) || is_entered_nowhere(req, from))
 		return to - PAD_JUMP;
 	return roomy_nop(req, from, to);
 }
 
 bool x86_dead_nops(const struct plan_request *req, uint64_t from, uint64_t to)
 {
-	return from < to && x86_only_nops(req, from, to) && nobody_enters(req, from);
+	return from < to && x86_only_nops(req, from, to) && is_entered_nowhere(req, from);
 }

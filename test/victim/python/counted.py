@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the other victims call: functions that are counted, by whoever calls them.
+"""What the other victims call: functions that are counted, wherever they are called.
 
 work(n) calls hit() n times and getsid(2) n times, and says so in a line of its own:
 	calls PID N

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a victim looks at in its own interpreter, before and after: nobody must have changed it."""
+"""What a victim looks at in its own interpreter, before and after: nothing may have changed it."""
 import gc
 import os
 import signal

@@ -233,7 +233,7 @@ def asleep_in_c(seconds):
 
 
 def asleep_with_gil(seconds):
-    """Nobody may run Python meanwhile, and nobody may be made to."""
+    """No thread may run Python meanwhile, and none may be made to."""
     assert ctypes.PyDLL(None).usleep(int(seconds * 1e6)) == 0
 
 
