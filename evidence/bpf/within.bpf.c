@@ -112,10 +112,12 @@ int on_request(__u64 *ctx)
 /* Often in an interrupt. The row may be another thread's by now, or its thread has ended.
  *
  * Global, hence not static: the verifier checks it once, and not again for each of the parts of a
- * request, which was most of its work on all of the programs. What it is given it must check. */
+ * request, which was most of its work on all of the programs. The argument is a
+ * pointer, since the verifier does not permit to pass the address of a bio as a number. */
 __attribute__((noinline)) int done(const __u64 *key)
 {
-	struct asked *asked = key ? bpf_map_lookup_elem(&requests, key) : 0;
+	__u64 at = key ? *key : 0; /* Linux 6.1 takes a key from the stack only */
+	struct asked *asked = bpf_map_lookup_elem(&requests, &at);
 	struct evidence_row *r;
 	__u32 field, row;
 	__u64 took;
@@ -128,7 +130,7 @@ __attribute__((noinline)) int done(const __u64 *key)
 	r = bpf_map_lookup_elem(&rows, &row);
 	if (!r || !r->tid || r->began != asked->began)
 		r = bpf_map_lookup_elem(&rows, &first);
-	bpf_map_delete_elem(&requests, key);
+	bpf_map_delete_elem(&requests, &at);
 	if (!r)
 		return 0;
 	if (field == EVIDENCE_WITHIN_READS) {
