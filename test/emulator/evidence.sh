@@ -35,10 +35,10 @@ value() { sed -n "s/^ *\"$1\": \([^,]*\),*$/\1/p" /tmp/run.json | head -n "${2:-
 is() { [ "$(value "$1")" = "$2" ] || fail "$1 is $(value "$1"), not $2"; }
 
 echo "== $(uname -r): what explain sees"
-sweep-shapes queue >/tmp/shapes.out 2>&1 &
+sweep-shapes queue make=1000 take=10000 rest=1 >/tmp/shapes.out 2>&1 &
 pid=$!
 await /tmp/shapes.out ready
-sbinject explain -p $pid --time 4s --json /tmp/run.json >/tmp/table 2>/tmp/why || fail "explain: $(cat /tmp/why) $(dmesg | grep segfault)"
+sbinject explain -p $pid --time 2s --json /tmp/run.json >/tmp/table 2>/tmp/why || fail "explain: $(cat /tmp/why) $(dmesg | grep segfault)"
 is source '"bpf"'
 is adds_up true
 is futexes_add_up true
