@@ -239,13 +239,13 @@ static int read_symbols(const char *pattern, struct kernel_list *out)
 
 static void offer_symbols(struct suggester *near)
 {
-	const char *line = symbols(), *end;
-	struct symbol_line s;
+	const char *line = symbols(), *end, *name;
 
 	for (; *line; line = end + (*end == '\n')) {
 		end = strchrnul(line, '\n');
-		if (read_symbol(line, (size_t)(end - line), &s))
-			suggest_offer(near, s.name, strlen(s.name));
+		name = name_in(line, end);
+		if (name)
+			suggest_offer(near, name, strcspn(name, " \t\n"));
 	}
 }
 
