@@ -73,7 +73,7 @@ EVIDENCE_CACHE_PROGRAM := $(BUILD)/evidence/bpf/cache.bpf.o
 EVIDENCE_PROGRAMS := $(EVIDENCE_PROGRAM) $(EVIDENCE_NET_PROGRAM) $(EVIDENCE_WITHIN_PROGRAM) \
 	$(EVIDENCE_CACHE_PROGRAM)
 EVIDENCE_OBJS := $(patsubst %,$(BUILD)/evidence/bpf/%,\
-	$(if $(HAVE_BPF),load.o rings-map.o part.o net.o within.o cache.o image.o,none.o))
+	$(if $(HAVE_BPF),load.o symbols.o rings-map.o part.o net.o within.o cache.o image.o,none.o))
 UPROBE_OBJS := $(patsubst %,$(BUILD)/inject/uprobe/%,$(if $(HAVE_BPF),uprobe.o place.o arm.o cost.o variable.o kernel.o image.o,none.o))
 KERNEL_OBJS := $(BUILD)/kernel/$(if $(HAVE_BPF),btf,none).o
 SB_LIBS += $(if $(HAVE_BPF),-lbpf)
@@ -244,7 +244,7 @@ uninstall: ## remove what install put there
 
 compile_commands.json: FORCE ## for clangd and clang-tidy
 	@scripts/compile-commands.sh $(CC) $(SB_CFLAGS) $(CFLAGS) $(CPPFLAGS) \
-		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c variable.c kernel.c) kernel/btf.c $(addprefix evidence/bpf/,load.c rings-map.c part.c net.c within.c cache.c) \
+		-Iinject/arch/$(ARCH) -- $(SRCS) $(addprefix inject/uprobe/,uprobe.c place.c arm.c cost.c variable.c kernel.c) kernel/btf.c $(addprefix evidence/bpf/,load.c symbols.c rings-map.c part.c net.c within.c cache.c) \
 		$(UNIT_SRCS) \
 		>$@.new
 	@mv $@.new $@

@@ -205,25 +205,48 @@ static bool is_padding(const char *name)
 	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
 }
 
-static int read_symbols(const char *pattern, struct kernel_list *out, struct suggester *near)
+/* The name in such a line; NULL: it is no function. */
+static const char *name_in(const char *line, const char *end)
 {
-	const char *line = symbols(), *end;
+	const char *space = memchr(line, ' ', (size_t)(end - line));
+
+	return space && end - space > 3 && strchr("tTwW", space[1]) && space[2] == ' ' ? space + 3 :
+											 NULL;
+}
+
+/* A line is read in full only where its name begins as the pattern does: there are 100000. */
+static int read_symbols(const char *pattern, struct kernel_list *out)
+{
+	size_t literal = strcspn(pattern, "*?[\\");
 	bool glob = glob_is_pattern(pattern);
+	const char *line = symbols(), *end, *name;
 	struct symbol_line s;
 
 	if (!line)
 		return -1;
 	for (; *line; line = end + (*end == '\n')) {
-		end = line + strcspn(line, "\n");
-		if (!read_symbol(line, (size_t)(end - line), &s))
+		end = strchrnul(line, '\n');
+		name = name_in(line, end);
+		if (!name || strncmp(name, pattern, literal) != 0 ||
+		    !read_symbol(line, (size_t)(end - line), &s))
 			continue;
 		if (glob ? glob_match(pattern, s.name) && !is_padding(s.name) :
 			   !strcmp(pattern, s.name))
 			add(out, s.name, s.module)->address = s.address;
-		else if (near)
-			suggest_offer(near, s.name, strlen(s.name));
 	}
 	return 0;
+}
+
+static void offer_symbols(struct suggester *near)
+{
+	const char *line = symbols(), *end, *name;
+
+	for (; *line; line = end + (*end == '\n')) {
+		end = strchrnul(line, '\n');
+		name = name_in(line, end);
+		if (name)
+			suggest_offer(near, name, strcspn(name, " \t\n"));
+	}
 }
 
 static bool take_proto(void *ctx, const char *name, const struct kernel_proto *proto)
@@ -313,17 +336,22 @@ static int none_found(const char *what, const char *pattern, struct suggester *n
 	return -SB_ENOSYMBOL;
 }
 
-static int find_functions(const char *pattern, struct kernel_list *out, struct sb_err *err)
+static int no_function(const char *pattern, struct sb_err *err)
 {
 	struct suggester near;
 	bool offers = !glob_is_pattern(pattern) && suggest_init(&near, pattern, strlen(pattern));
 
-	if (read_symbols(pattern, out, offers ? &near : NULL) < 0)
+	if (offers)
+		offer_symbols(&near);
+	return none_found("function", pattern, offers ? &near : NULL, err);
+}
+
+static int find_functions(const char *pattern, struct kernel_list *out, struct sb_err *err)
+{
+	if (read_symbols(pattern, out) < 0)
 		return err_sys(err, SB_ESYS, "/proc/kallsyms cannot be read");
 	if (!out->n)
-		return none_found("function", pattern, offers ? &near : NULL, err);
-	if (offers)
-		suggest_print(&near, (char[1]){ 0 }, 1);
+		return no_function(pattern, err);
 	sort(out);
 	describe(out);
 	choose_all(out);

@@ -115,8 +115,9 @@ static __always_inline __u64 pages_of(const struct folio *folio)
 	return 1ull << (folio->_flags_1 & ORDER & 31);
 }
 
-/* Of 64 pages from `word` on, those from `from` to `to`. */
-static __always_inline __u64 bits_of(__u64 word, __u64 from, __u64 to)
+/* Of 64 pages from `word` on, those from `from` to `to`. Global, hence not static: the verifier
+ * checks it once, and not in each round of the loops. */
+__attribute__((noinline)) __u64 bits_of(__u64 word, __u64 from, __u64 to)
 {
 	__u64 n = shared(word, word + 63, from, to), at = from > word ? from - word : 0;
 

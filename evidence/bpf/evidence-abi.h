@@ -204,6 +204,9 @@ struct evidence_control {
 	struct {
 		__u32 read, readv, pread, preadv, sendfile; /* numbers of system calls */
 	} call;
+	struct {
+		__u64 futex, poll, nanosleep; /* what the kernel calls to go on with one */
+	} restart;
 	__u8 class_of[EVIDENCE_CALLS];
 	/* Set by the program. */
 	__u32 ns_level, next_row;

@@ -343,19 +343,15 @@ static __always_inline int is_socket(struct task_struct *task, __u64 fd)
 }
 
 /* What goes on after a signal, or a stop by a tracer. 0 where the kernel hides the addresses. */
-extern const void hrtimer_nanosleep_restart __ksym __weak;
-extern const void futex_wait_restart __ksym __weak;
-extern const void do_restart_poll __ksym __weak;
-
-static __always_inline __u32 restarted(struct task_struct *task)
+static __always_inline __u32 restarted(struct task_struct *task, const struct evidence_control *c)
 {
-	const void *fn = (const void *)task->restart_block.fn;
+	__u64 fn = (__u64)task->restart_block.fn;
 
-	if (fn == &futex_wait_restart)
+	if (fn == c->restart.futex)
 		return EVIDENCE_STATE_FUTEX;
-	if (fn == &do_restart_poll)
+	if (fn == c->restart.poll)
 		return EVIDENCE_STATE_NETWORK;
-	return fn == &hrtimer_nanosleep_restart ? EVIDENCE_STATE_SLEEP : EVIDENCE_STATE_OTHER;
+	return fn == c->restart.nanosleep ? EVIDENCE_STATE_SLEEP : EVIDENCE_STATE_OTHER;
 }
 
 static __always_inline __u32 state_in(struct task_struct *task, struct call call)
@@ -371,7 +367,7 @@ static __always_inline __u32 state_in(struct task_struct *task, struct call call
 	if (class == EVIDENCE_BY_FILE)
 		return is_socket(task, call.arg) ? EVIDENCE_STATE_NETWORK : EVIDENCE_STATE_IO;
 	if (class == EVIDENCE_RESTARTED)
-		return restarted(task);
+		return restarted(task, c);
 	/* in_iowait: it waits for a device, whatever the call. */
 	if (class == EVIDENCE_STATE_OTHER && BPF_CORE_READ_BITFIELD(task, in_iowait))
 		return EVIDENCE_STATE_IO;

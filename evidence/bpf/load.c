@@ -5,6 +5,7 @@
 #include "net.h"
 #include "part.h"
 #include "rings-map.h"
+#include "symbols.h"
 #include "within.h"
 
 #include <bpf/bpf.h>
@@ -89,6 +90,18 @@ static void *map_shared(const struct evidence_bpf *b, const char *name, size_t s
 	return at == MAP_FAILED ? NULL : at;
 }
 
+static void find_restarts(struct evidence_control *control)
+{
+	static const char *const name[] = { "futex_wait_restart", "do_restart_poll",
+					    "hrtimer_nanosleep_restart" };
+	__u64 address[3];
+
+	symbols_find(name, address, 3);
+	control->restart.futex = address[0];
+	control->restart.poll = address[1];
+	control->restart.nanosleep = address[2];
+}
+
 static int open_maps(struct evidence_bpf *b, const struct evidence_config *cfg, struct sb_err *err)
 {
 	b->row = map_shared(b, "rows", EVIDENCE_ROWS * sizeof(*b->row));
@@ -109,6 +122,7 @@ static int open_maps(struct evidence_bpf *b, const struct evidence_config *cfg, 
 	b->control->next_row = 1;
 	b->control->next_futex = 1;
 	evidence_classes(b->control->class_of);
+	find_restarts(b->control);
 	return 0;
 }
 

@@ -109,10 +109,15 @@ int on_request(__u64 *ctx)
 	return 0;
 }
 
-/* Often in an interrupt. The row may be another thread's by now, or its thread has ended. */
-static __attribute__((noinline)) int done(__u64 key)
+/* Often in an interrupt. The row may be another thread's by now, or its thread has ended.
+ *
+ * Global, hence not static: the verifier checks it once, and not again for each of the parts of a
+ * request, which was most of its work on all of the programs. The argument is a
+ * pointer, since the verifier does not permit to pass the address of a bio as a number. */
+__attribute__((noinline)) int done(const __u64 *key)
 {
-	struct asked *asked = bpf_map_lookup_elem(&requests, &key);
+	__u64 at = key ? *key : 0; /* Linux 6.1 takes a key from the stack only */
+	struct asked *asked = bpf_map_lookup_elem(&requests, &at);
 	struct evidence_row *r;
 	__u32 field, row;
 	__u64 took;
@@ -125,7 +130,7 @@ static __attribute__((noinline)) int done(__u64 key)
 	r = bpf_map_lookup_elem(&rows, &row);
 	if (!r || !r->tid || r->began != asked->began)
 		r = bpf_map_lookup_elem(&rows, &first);
-	bpf_map_delete_elem(&requests, &key);
+	bpf_map_delete_elem(&requests, &at);
 	if (!r)
 		return 0;
 	if (field == EVIDENCE_WITHIN_READS) {
@@ -142,7 +147,9 @@ static __attribute__((noinline)) int done(__u64 key)
 SEC("tp_btf/block_bio_complete")
 int on_bio_done(__u64 *ctx)
 {
-	done(ctx[1]);
+	__u64 key = ctx[1];
+
+	done(&key);
 	return 0;
 }
 
@@ -153,13 +160,15 @@ int on_request_done(__u64 *ctx)
 	struct request *request = (void *)ctx[0];
 	struct bio *bio = request->bio;
 	__u32 left = (__u32)ctx[2], size;
+	__u64 key;
 
 	for (int i = 0; i < MERGED && bio; i++) {
 		size = bio->bi_iter.bi_size;
 		if (size > left)
 			break;
 		left -= size;
-		done((__u64)bio);
+		key = (__u64)bio;
+		done(&key);
 		bio = bio->bi_next;
 	}
 	return 0;

@@ -18,41 +18,27 @@ await() { # FILE PATTERN
 	done
 	fail "no $2 in $1: $(cat "$1")"
 }
-# A session with evidence while a program works between its gate and "over".
-measured() { # PROGRAM [ARG...]
-	rm -f /tmp/gate /tmp/events
-	program=$1
-	shift
-	"$program" -g /tmp/gate "$@" >/tmp/victim.out 2>&1 &
-	pid=$!
-	await /tmp/victim.out ready
-	sbinject -p $pid libc.so.6:getpid 0 --evidence --json /tmp/run.json \
-		--events /tmp/events >/tmp/out 2>/tmp/why &
-	session=$!
-	for _ in $(seq 300); do
-		sbctl list >/dev/null 2>&1 && break
-		sleep 0.1
-	done
-	sleep 2
-	: >/tmp/gate
-	await /tmp/victim.out over
-	kill -INT $session
-	wait $session || fail "evidence: $(cat /tmp/why)"
-	kill $pid
-	wait $pid || fail "the victim: $(cat /tmp/victim.out)"
-	is source '"bpf"'
-	is agrees true
-	grep -q '"event":"wait".*"reason":"sleep"' /tmp/events || fail "no waits: $(head /tmp/events)"
-	cat /tmp/victim.out
+# A program that waits at its gate, as NAME.
+waiting() { # NAME PROGRAM [ARG...]
+	name=$1
+	program=$2
+	shift 2
+	"$program" -g "/tmp/$name.gate" "$@" >"/tmp/$name.out" 2>&1 &
+	pids="$pids${pids:+,}$!"
+	await "/tmp/$name.out" ready
+}
+works() { # NAME: from its gate on, until its work is over
+	: >"/tmp/$1.gate"
+	await "/tmp/$1.out" over
 }
 value() { sed -n "s/^ *\"$1\": \([^,]*\),*$/\1/p" /tmp/run.json | head -n "${2:-1}" | tail -n 1; }
 is() { [ "$(value "$1")" = "$2" ] || fail "$1 is $(value "$1"), not $2"; }
 
 echo "== $(uname -r): what explain sees"
-sweep-shapes queue >/tmp/shapes.out 2>&1 &
+sweep-shapes queue make=1000 take=10000 rest=1 >/tmp/shapes.out 2>&1 &
 pid=$!
 await /tmp/shapes.out ready
-sbinject explain -p $pid --time 4s --json /tmp/run.json >/tmp/table 2>/tmp/why || fail "explain: $(cat /tmp/why) $(dmesg | grep segfault)"
+sbinject explain -p $pid --time 2s --json /tmp/run.json >/tmp/table 2>/tmp/why || fail "explain: $(cat /tmp/why) $(dmesg | grep segfault)"
 is source '"bpf"'
 is adds_up true
 is futexes_add_up true
@@ -60,8 +46,36 @@ grep -q ' queue+0x[0-9a-f]* (queue_p[a-z]*)$' /tmp/table || fail "no owner: $(ca
 kill $pid
 wait $pid || fail "the victim: $(cat /tmp/shapes.out)"
 
+# One session for all: to load the programs takes an emulator some seconds.
+echo "== $(uname -r): a session with evidence"
+pids=''
+mkdir -p /tmp/ram && mount -t ramfs none /tmp/ram
+waiting sockets sockets 5 20
+waiting within within -f /tmp/data 5
+waiting pages pages -f /tmp/ram/data 64
+mkfifo /tmp/told
+sbinject -p "$pids" libc.so.6:getpid 0 --evidence --json /tmp/run.json --events /tmp/events \
+	--status-fd 9 9>/tmp/told >/tmp/out 2>/tmp/why &
+session=$!
+read -r told </tmp/told
+case $told in attached*) ;; *) fail "no session: $told $(cat /tmp/why)" ;; esac
+for name in sockets within pages; do works $name; done
+kill -INT $session
+wait $session || fail "evidence: $(cat /tmp/why)"
+for pid in $(echo "$pids" | tr , ' '); do
+	kill "$pid"
+	wait "$pid" || fail "a victim: $(cat /tmp/*.out)"
+done
+is source '"bpf"'
+is agrees true
+grep -q '"event":"wait".*"reason":"sleep"' /tmp/events || fail "no waits: $(head /tmp/events)"
+cat /tmp/sockets.out /tmp/within.out /tmp/pages.out
+# Of one thread alone: others have such waits, too.
+of() { # THREAD COUNTER
+	sed -n "/\"name\": \"$1\"/,/\"name\"/s/^ *\"$2\": \([^,]*\),*\$/\1/p" /tmp/run.json
+}
+
 echo "== $(uname -r): sockets"
-measured sockets 5 20
 is tcp_connects 5
 is tcp_accepts 5
 is tcp_bytes_sent 310000 # 5 x 20 x (100 + 3000), of both threads
@@ -74,30 +88,23 @@ is udp_bytes_received 12000
 [ "$(value tcp_rtt_samples)" -ge 200 ] || fail "tcp_rtt_samples is $(value tcp_rtt_samples)"
 
 echo "== $(uname -r): locks of the kernel, files"
-measured within -f /tmp/data 5
-[ "$(value file_opens)" -ge 6 ] || fail "file_opens is $(value file_opens)"
-# Of the thread alone: others wait for the memory's lock.
-waiter() { # COUNTER
-	sed -n "/\"name\": \"v-waiter\"/,/\"name\"/s/^ *\"$1\": \([^,]*\),*\$/\1/p" /tmp/run.json
-}
+[ "$(of v-files file_opens)" -ge 6 ] || fail "file_opens is $(of v-files file_opens)"
 waited() { # KIND NS: a slow guest may come late for the lock once
-	ns=$(waiter "kernel_$1_ns")
-	[ "$(waiter "kernel_$1_waits")" -ge 4 ] || fail "kernel_$1_waits is $(waiter "kernel_$1_waits")"
+	ns=$(of v-waiter "kernel_$1_ns")
+	[ "$(of v-waiter "kernel_$1_waits")" -ge 4 ] || fail "kernel_$1_waits is $(of v-waiter "kernel_$1_waits")"
 	if [ "$ns" -gt "$2" ] || [ "$ns" -lt $(($2 / 2)) ]; then
 		fail "kernel_$1_ns is $ns of $2"
 	fi
 }
-waited rwsem "$(sed -n 's/^within v-waiter \([0-9]*\) .*/\1/p' /tmp/victim.out)"
-waited mutex "$(sed -n 's/^within v-waiter [0-9]* //p' /tmp/victim.out)"
+waited rwsem "$(sed -n 's/^within v-waiter \([0-9]*\) .*/\1/p' /tmp/within.out)"
+waited mutex "$(sed -n 's/^within v-waiter [0-9]* //p' /tmp/within.out)"
 is disk_read_requests 0
 
 echo "== $(uname -r): the page cache"
-mkdir -p /tmp/ram && mount -t ramfs none /tmp/ram
-measured pages -f /tmp/ram/data 64
 if [ "$(value page_cache_adds)" = null ]; then
 	fail 'page_cache_adds is null'
 elif [ "$(value page_cache_reads)" != null ]; then
-	is page_cache_reads "$(awk '/^pages/ { n += $3 } END { print n }' /tmp/victim.out)"
+	is page_cache_reads "$(awk '/^pages/ { n += $3 } END { print n }' /tmp/pages.out)"
 	is page_cache_misses 0 # all of a file is there, without a device
 else
 	echo 'pages: no tracepoint of reads'

@@ -8,11 +8,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <ucontext.h>
+#include "steps.h"
 #include "timed.h"
 #include "inject/page-stacks.h"
 #include "inject/page-trace.h"
 
 enum { STACKS = 1024, STACK_BYTES = 256 };
+enum { RECORDS = -1 }; /* instead of a number of a step */
 enum { THREADS = 8, THREAD_CALLS = 40000, MOST_OWNERS = 64, ROUND_CHUNKS = 4 };
 
 extern const char __executable_start, etext;
@@ -42,6 +44,7 @@ static struct {
 	int steps, at, ran; /* all so far; the one that counts, 0: each; those that counted */
 	bool fills;	    /* the handler makes calls until the chunk is read and another one's */
 	bool rounds;	    /* ... until each chunk has been offered again */
+	struct steps *way;  /* which instructions there are is recorded there, or is known */
 } trap;
 
 static bool ready(void *ctx, uint32_t proc, uint64_t owner, uint64_t first)
@@ -774,8 +777,14 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 
 	(void)sig;
 	(void)info;
+	if (trap.way && steps_arrived(trap.way, u)) {
+		pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+		trap.steps = trap.way->before;
+	}
 	if (pc < timed.env.common || pc >= timed.end[1].stub + TIMED_STUB)
 		return;
+	if (trap.way && trap.at == RECORDS)
+		steps_record(trap.way, pc);
 	if (++trap.steps != trap.at && trap.at)
 		return;
 	trap.ran++;
@@ -796,12 +805,13 @@ static __attribute__((noinline)) void stepped(timed_fn fn)
 {
 	void *ctx = (void *)5, *result;
 	void (*inside)(void *) = nothing;
+	uint64_t flag = trap.way && trap.way->planted ? 0 : STEP_FLAG;
 
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushf\n\torq $0x100, (%%rsp)\n\tpopf\n\t"
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushf\n\torq %[flag], (%%rsp)\n\tpopf\n\t"
 			 "call *%[fn]\n\t"
 			 "pushf\n\tandq $~0x100, (%%rsp)\n\tpopf\n\tlea 128(%%rsp), %%rsp"
 			 : "=a"(result), "+D"(ctx), "+S"(inside)
-			 : [fn] "b"(fn)
+			 : [fn] "b"(fn), [flag] "r"(flag)
 			 : "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory");
 	assert_ptr_equal(result, (void *)5);
 }
@@ -826,6 +836,8 @@ static void interrupted(uint32_t chunks, bool fills, int rounds)
 		trap.at = fills ? i + 1 : 0;
 		stepped(timed_function(&timed, 0));
 		drain();
+		if (trap.steps < trap.at) /* it has no more instructions */
+			rounds = i + 1;
 	}
 	page_trace_end(trace, 1, &ops, NULL);
 	calls = sum_of(0).calls + sum_of(1).calls;
@@ -853,29 +865,52 @@ static void test_handler_fills_chunks(void **state)
 	interrupted(8, true, 400);
 }
 
+static void one_round(bool values, bool stacks, int at)
+{
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	int was = trap.at;
+
+	valued = values;
+	stacked = stacks;
+	make(ROUND_CHUNKS, 0, 0);
+	trap.rounds = true;
+	sigaction(SIGTRAP, &sa, NULL);
+	trap.steps = trap.ran = 0;
+	trap.at = at;
+	trap.way->text = timed.text;
+	if (at != RECORDS)
+		steps_plant(trap.way, at);
+	stepped(timed_function(&timed, 0));
+	steps_remove(trap.way);
+	trap.at = was;
+	drain();
+	page_trace_end(trace, 1, &ops, NULL);
+	assert_int_equal(got.n + page_trace_sums(trace).lost, sum_of(0).calls + sum_of(1).calls);
+	teardown(NULL);
+}
+
 /*
  * A thread that is taking a chunk is held up for as long as the list of chunks goes round: the
  * chunk is its own one all the same.
  */
 static void goes_round(void)
 {
-	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	static struct steps way;
 	bool values = valued, stacks = stacked;
 
+	way.n = 0;
+	trap.way = &way;
 	for (trap.at = 1; trap.ran || trap.at == 1; trap.at++) {
-		valued = values;
-		stacked = stacks;
-		make(ROUND_CHUNKS, 0, 0);
-		trap.rounds = true;
-		sigaction(SIGTRAP, &sa, NULL);
-		trap.steps = trap.ran = 0;
-		stepped(timed_function(&timed, 0));
-		drain();
-		page_trace_end(trace, 1, &ops, NULL);
-		assert_int_equal(got.n + page_trace_sums(trace).lost,
-				 sum_of(0).calls + sum_of(1).calls);
-		teardown(NULL);
+		if (trap.at == 1)
+			one_round(values, stacks, RECORDS);
+		one_round(values, stacks, trap.at);
+		if (trap.ran)
+			continue;
+		/* Not on that way: by steps. */
+		way.n = 0;
+		one_round(values, stacks, trap.at);
 	}
+	trap.way = NULL;
 	assert_in_range(trap.at, 150, 5000);
 	make(ROUND_CHUNKS, 0, 0); /* for teardown */
 }

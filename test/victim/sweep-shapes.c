@@ -18,7 +18,8 @@
  *	cache [life=500 keys=1667 base=20 fill=560]	looks up keys that live for `life` ms;
  *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
- *	queue [make=200 take=1000 room=4]	a producer that waits for room, a consumer
+ *	queue [make=200 take=1000 room=4 rest=0]	a producer that waits for room, a consumer;
+ *			rest: which sleeps for its work
  *	open [service=300 every=1000]	requests come at a rate of their own
  *	slow-few [each=20 slow=1500 fast=250]	one of `each` requests is slow and passes part()
  */

@@ -60,12 +60,13 @@ static void *producer(void *arg)
 
 static void *consumer(void *arg)
 {
+	void (*work)(double us) = sweep_param("rest", 0) > 0 ? sweep_sleep : sweep_spin;
 	double us = sweep_param("take", 1000);
 
 	sweep_pin(0);
 	for (;;) {
 		queue_pop();
-		sweep_spin(us);
+		work(us);
 		consume();
 		item_done();
 	}
