@@ -6,6 +6,8 @@
  *		of the time: critical() sets the pace, beside() is hidden
  *	inner	an item is critical(), and then inner() five times: both set the pace, and only
  *		critical() is called once an item
+ *
+ * Between two items it sleeps: in `join` for as long as an item takes, in `inner` three times that.
  */
 #include "victim.h"
 
@@ -55,6 +57,12 @@ static void *other(void *arg)
 	}
 }
 
+/* Since `from`, so many times. */
+static void rest(uint64_t from, unsigned int times)
+{
+	victim_sleep_ns((victim_now_ns() - from) * times);
+}
+
 static void join(void)
 {
 	pthread_t thread;
@@ -63,9 +71,12 @@ static void join(void)
 	pthread_barrier_init(&end, NULL, 2);
 	pthread_create(&thread, NULL, other, NULL);
 	for (; !victim_stop; items++) {
+		uint64_t from = victim_now_ns();
+
 		pthread_barrier_wait(&begin);
 		critical();
 		pthread_barrier_wait(&end);
+		rest(from, 1);
 	}
 	over = true;
 	pthread_barrier_wait(&begin);
@@ -75,9 +86,12 @@ static void join(void)
 static void nest(void)
 {
 	for (; !victim_stop; items++) {
+		uint64_t from = victim_now_ns();
+
 		critical();
 		for (int i = 0; i < 5; i++)
 			inner();
+		rest(from, 3);
 	}
 }
 
