@@ -7,7 +7,7 @@
  *	inner	an item is critical(), and then inner() five times: both set the pace, and only
  *		critical() is called once an item
  *
- * Between two items it sleeps: in `join` for as long as an item takes, in `inner` three times that.
+ * `inner` sleeps between two items for three times as long as an item takes.
  */
 #include "victim.h"
 
@@ -57,12 +57,6 @@ static void *other(void *arg)
 	}
 }
 
-/* Since `from`, so many times. */
-static void rest(uint64_t from, unsigned int times)
-{
-	victim_sleep_ns((victim_now_ns() - from) * times);
-}
-
 static void join(void)
 {
 	pthread_t thread;
@@ -71,12 +65,9 @@ static void join(void)
 	pthread_barrier_init(&end, NULL, 2);
 	pthread_create(&thread, NULL, other, NULL);
 	for (; !victim_stop; items++) {
-		uint64_t from = victim_now_ns();
-
 		pthread_barrier_wait(&begin);
 		critical();
 		pthread_barrier_wait(&end);
-		rest(from, 1);
 	}
 	over = true;
 	pthread_barrier_wait(&begin);
@@ -91,7 +82,7 @@ static void nest(void)
 		critical();
 		for (int i = 0; i < 5; i++)
 			inner();
-		rest(from, 3);
+		victim_sleep_ns((victim_now_ns() - from) * 3);
 	}
 }
 
