@@ -19,7 +19,7 @@ numbers() {
 # column NAME: its number in the CSV
 column() { head -n 1 s.csv | tr , '\n' | grep -nx "$1" | cut -d: -f1; }
 
-start hidden "$V/sweep-shapes" hidden item=2000 slack=1400
+start hidden "$V/sweep-shapes" hidden item=2000 slack=1400 rest=1
 snapshot "$pid"
 finds HIDDEN "$pid" :hid :crit --progress :item --time 8s --threshold 0.2
 [ "$(sj targets.1.verdict)" != HIDDEN ] || fail "the second is hidden, too: $(cat sb.out)"

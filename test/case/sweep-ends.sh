@@ -7,7 +7,7 @@
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 
-start serial "$V/sweep-shapes" serial
+start serial "$V/sweep-shapes" serial item=1000 rest=1
 snapshot "$pid"
 sb_start sweep -q -p "$pid" :crit --progress :item --time 40s --json "$T/sweep.json"
 wait_for 20 hooked "$pid" || fail 'no hook'

@@ -88,7 +88,7 @@ for w in d["windows"]:
 assert sorted(off)[len(off) * 3 // 4] < 0.02, off
 '
 
-start queue "$V/sweep-shapes" queue
+start queue "$V/sweep-shapes" queue rest=1
 snapshot "$pid"
 "$SB" doctor --json - >doctor.json
 bpf=$("$TOOL/jget" doctor.json evidence.2.ok)

@@ -7,7 +7,7 @@
 . "$SRC/test/sweep.bash"
 [ "$(nproc)" -ge 2 ] || skip 'one processor hides nothing'
 
-start hidden "$V/sweep-shapes" hidden item=2000 slack=1400
+start hidden "$V/sweep-shapes" hidden item=2000 slack=1400 rest=1
 snapshot "$pid"
 finds HIDDEN "$pid" :hid --progress :item --time 6s --threshold 0.2
 same 'exit status' "$rc" 0

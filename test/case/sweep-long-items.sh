@@ -7,7 +7,7 @@
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 
-start serial "$V/sweep-shapes" serial item=4000
+start serial "$V/sweep-shapes" serial item=4000 rest=1
 snapshot "$pid"
 finds CRITICAL "$pid" :crit --progress :item --time 6s
 python3 - "$T/sweep.json" <<'P' || fail 'time per item scatters as if items were cut'

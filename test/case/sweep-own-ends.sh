@@ -19,7 +19,7 @@ begin() {
 }
 
 for p in "${python[@]}"; do
-	start own "$p" "$SRC/test/victim/python/sweep.py" own "$T/own.log"
+	start own "$p" "$SRC/test/victim/python/sweep.py" own "$T/own.log" 0.001
 	snapshot "$pid"
 	for ((round = 1; round <= $(rounds 2 3); round++)); do
 		begin

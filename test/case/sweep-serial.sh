@@ -7,7 +7,7 @@
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 
-start serial "$V/sweep-shapes" serial
+start serial "$V/sweep-shapes" serial item=1000 rest=1
 snapshot "$pid"
 measures 1 CRITICAL "$pid" :crit --progress :item --time 6s --csv "$T/s.csv" --html "$T/s.html" \
 	--events "$T/s.ev"
@@ -20,10 +20,13 @@ same 'windows in the CSV' "$(($(wc -l <s.csv) - 1))" "$(sj 'windows.#')"
 grep -q '</html>' s.html || fail 'the page has no end'
 ! grep -qE '(src|href)="?https?:' s.html || fail 'the page needs something from elsewhere'
 grep -q "seed $(sj seed)" sb.out || fail 'the seed is not shown'
+finish serial "$pid"
 
 # An order by the seed: the arms of the first blocks are the same twice.
 arms() { awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) { c[$i] = i } next }
 	$c["stage"] == "main" && n++ < 12 { print $c["arm"] }' "$1"; }
+start serial "$V/sweep-shapes" serial
+snapshot "$pid"
 for run in a b; do
 	sweep "$pid" :crit --progress :item --doses 40us,80us --time 3s --seed 7 --csv "$T/$run.csv"
 done

@@ -8,7 +8,7 @@
 . "$SRC/test/sweep.bash"
 need python3
 
-start serial "$V/sweep-shapes" serial
+start serial "$V/sweep-shapes" serial item=1000 rest=1
 snapshot "$pid"
 cat >server.py <<'END'
 import http.server, sys, time

@@ -239,5 +239,6 @@ insmod /speed_bump.ko && rmmod speed_bump || fail 'a second time'
 
 complaint=$(dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|lockdep' | head -n 3)
 [ -z "$complaint" ] || fail "the kernel complained: $(echo "$complaint" | tr '\n' ' ')"
+. /lockdown.sh
 echo 'guest: done'
 poweroff -f

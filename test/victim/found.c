@@ -6,6 +6,8 @@
  *		of the time: critical() sets the pace, beside() is hidden
  *	inner	an item is critical(), and then inner() five times: both set the pace, and only
  *		critical() is called once an item
+ *
+ * `inner` sleeps between two items for three times as long as an item takes.
  */
 #include "victim.h"
 
@@ -75,9 +77,12 @@ static void join(void)
 static void nest(void)
 {
 	for (; !victim_stop; items++) {
+		uint64_t from = victim_now_ns();
+
 		critical();
 		for (int i = 0; i < 5; i++)
 			inner();
+		victim_sleep_ns((victim_now_ns() - from) * 3);
 	}
 }
 

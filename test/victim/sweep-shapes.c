@@ -2,13 +2,14 @@
 /*
  * sweep-shapes SHAPE [NAME=VALUE]...: programs whose sensitivity is known; see victim-sweep.h.
  *
- *	serial [item=200 n=0 publish=0]	crit() in every item: kappa 1; ends after n; publish: its
- *			items are in a file, brought up to date each so many ms
+ *	serial [item=200 n=0 publish=0 rest=0]	crit() in every item: kappa 1; ends after n;
+ *			publish: its items are in a file, brought up to date each so many ms
  *	never				the same; never() is not called
  *	drift [item=200 drift=0.03 over=20 ar=0.02]	the same, getting slower, with AR(1) noise
  *	mixed [item=100 each=50 most=7 swing=250]	as many calls of token() as its tokens cost,
  *			whose number changes for all items each `swing` ms
- *	hidden [item=1000 slack=400]	hid() runs beside the item and ends `slack` before it
+ *	hidden [item=1000 slack=400 rest=0]	hid() runs beside the item and ends `slack`
+ *			before it
  *	partial [item=300 every=4]	part() holds up each `every`th item, else runs aside
  *	convoy [workers=2 item=200]	processes that take turns at one lock: kappa = workers
  *	ranks [workers=2 item=1000]	processes side by side: kappa 1
@@ -18,10 +19,13 @@
  *	cache [life=500 keys=1667 base=20 fill=560]	looks up keys that live for `life` ms;
  *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
- *	queue [make=200 take=1000 room=4 rest=0]	a producer that waits for room, a consumer;
- *			rest: which sleeps for its work
+ *	queue [make=200 take=1000 room=4 rest=0]	a producer that waits for room, a
+ *			consumer
  *	open [service=300 every=1000]	requests come at a rate of their own
  *	slow-few [each=20 slow=1500 fast=250]	one of `each` requests is slow and passes part()
+ *
+ * rest=1: what takes most of the time sleeps instead of computing. It wakes less punctually, and
+ * leaves the processor to others.
  */
 #include <sys/resource.h>
 #include <sys/timerfd.h>
@@ -95,6 +99,14 @@ void sweep_sleep(double us)
 		sweep_sleep_until(victim_now_ns() + (uint64_t)(us * 1e3));
 }
 
+sweep_work sweep_how(void)
+{
+	if (sweep_param("rest", 0) <= 0)
+		return sweep_spin;
+	prctl(PR_SET_TIMERSLACK, 1);
+	return sweep_sleep;
+}
+
 void sweep_truth(const char *function, double kappa, double slack_ns)
 {
 	printf("truth %s %.4f %.0f\n", function, kappa, slack_ns);
@@ -139,13 +151,14 @@ static void spawn(void *(*run)(void *), void *arg)
 static int shape_serial(void)
 {
 	double us = sweep_param("item", 200), n = sweep_param("n", 0);
+	sweep_work work = sweep_how();
 
 	sweep_truth("crit", 1, 0);
 	if (sweep_param("publish", 0) > 0)
 		sweep_publish(sweep_param("publish", 0));
 	victim_ready();
 	while (!victim_stop) {
-		sweep_spin(us);
+		work(us);
 		crit();
 		item();
 		if (n > 0 && --n == 0) { /* a whole run */
@@ -298,6 +311,7 @@ static void *helper(void *arg)
 static int shape_hidden(void)
 {
 	double us = sweep_param("item", 1000), slack = sweep_param("slack", 400);
+	sweep_work work = sweep_how();
 
 	hidden_us = us - slack;
 	sem_init(&begin, 0, 0);
@@ -308,7 +322,7 @@ static int shape_hidden(void)
 	victim_ready();
 	while (!victim_stop) {
 		sem_post(&begin);
-		sweep_spin(us);
+		work(us);
 		while (sem_wait(&end))
 			;
 		crit();

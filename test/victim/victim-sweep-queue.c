@@ -60,7 +60,7 @@ static void *producer(void *arg)
 
 static void *consumer(void *arg)
 {
-	void (*work)(double us) = sweep_param("rest", 0) > 0 ? sweep_sleep : sweep_spin;
+	sweep_work work = sweep_how();
 	double us = sweep_param("take", 1000);
 
 	sweep_pin(0);

@@ -44,6 +44,10 @@ void sweep_spin(double us);
 void sweep_sleep_until(uint64_t ns);
 void sweep_sleep(double us);
 
+/* The one that "rest" asks for. */
+typedef void (*sweep_work)(double us);
+sweep_work sweep_how(void);
+
 /* This thread, and those it makes, to the nth processor of those that may be used. */
 void sweep_pin(int nth);
 

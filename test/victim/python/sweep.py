@@ -5,7 +5,7 @@ serial   crit() in every item: kappa 1; each call of it takes 100 us itself, whi
 hidden   hid() runs beside an item that waits without the GIL, and ends 1 ms before it
 ranks    two processes side by side: kappa 1
 never    never() is not called
-own      how long calls of rec() and steps() take an item is written down while it runs, a line each
+own      (LOG [REST_S]) how long calls of rec() and steps() take an item is written down while it runs, a line each
          few milliseconds: CLOCK_MONOTONIC, items, ns in rec(), ns in steps()
 """
 
@@ -88,6 +88,7 @@ def serial():
 
 def owns():
     g, items, due = steps(), 0, 0
+    rest = float(sys.argv[3]) if len(sys.argv) > 3 else 0
     with open(sys.argv[2], "w", encoding="ascii") as log:
         while True:
             spin(100)
@@ -98,6 +99,8 @@ def owns():
                 pass
             item()
             items += 1
+            if rest:
+                time.sleep(rest)
             now = time.monotonic()
             if now >= due:
                 due = now + 0.005
