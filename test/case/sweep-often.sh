@@ -9,7 +9,8 @@
 . "$SRC/test/sweep.bash"
 [ "$(nproc)" -ge 2 ] || skip 'one processor hides nothing'
 
-each=(--progress :item --time 6s --threshold 0.2 --max-slowdown 45%)
+TRY_AGAIN_S=25
+each=(--progress :item --time 6s --threshold 0.3 --max-slowdown 45%)
 
 # What holds for each sweep with every=, also for one that noise makes INCONCLUSIVE.
 every=
