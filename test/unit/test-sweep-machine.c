@@ -230,6 +230,14 @@ static void test_what_cannot_be_is_refused(void **state)
 	cfg.time_ns = 0;
 	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
 	cfg.time_ns = 1000000000;
+	cfg.response = true; /* windows are adjusted, and a quantile is that of many */
+	cfg.quantile = 0.99;
+	cfg.n_adjust = 1;
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
+	cfg.n_adjust = 0;
+	cfg.response = false; /* of what? */
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
+	cfg.quantile = 0;
 	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
 	assert_int_equal(drive_take(drive, &window, NULL), 0);
 	window.now_ns = 4000; /* the clock */
