@@ -294,6 +294,9 @@ static int measure(struct hook_bench *b, const struct clock *clk, struct hook_co
 	b->cell->state = SB_STATE_SLOW;
 	out->floor_ns = at_least_0(low_cost(b, CALLS, &floor_spent, NULL));
 	out->floor_ns = clock_to_ns(clk, out->floor_ns + floor_spent);
+	b->cell->every = UINT64_MAX;
+	out->nth_ns = at_least_0(clock_to_ns(clk, low_cost(b, CALLS, NULL, NULL)));
+	b->cell->every = 1;
 	b->cell->delay_ticks = clock_ticks(clk, 100);
 	out->delay_ticks = at_least_0(low_cost(b, DELAYED_CALLS, NULL, &out->spread_ticks));
 	return 0;

@@ -35,6 +35,7 @@ struct hook_cost {
 	double delay_ticks;  /* of a delayed hit: all that lies outside its own measurement */
 	double spread_ticks; /* by how much two measurements of it differ */
 	double floor_ns;     /* the smallest delay that can be given */
+	double nth_ns;	     /* a counted hit that is none of the Nth ones that are delayed */
 	/* Of a timed call, ticks: what its own time contains of the measurement, and its caller's.
 	 */
 	double span_within, span_cost;

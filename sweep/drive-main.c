@@ -337,7 +337,6 @@ void main_probed(struct drive *drive)
 	probe(drive);
 }
 
-/* With each Nth call delayed, the smallest dose is a sixteenth of the largest. */
 static void skip_often(const struct drive *drive, struct work *work)
 {
 	double every = fmax(1, (double)drive->cfg.every[work - drive->work]);
@@ -347,7 +346,7 @@ static void skip_often(const struct drive *drive, struct work *work)
 	snprintf(why, sizeof(why),
 		 "called so often that the smallest honest delay would slow it by more than "
 		 "--max-slowdown: use every=%.0f",
-		 ldexp(1, (int)ceil(log2(16 * least / bound_ns(drive)))));
+		 escalate_every(least, bound_ns(drive)));
 	skip(work, why);
 }
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include "stat.h"
 
+#define SMALLEST 16 /* doses of so many sizes, smallest to largest, tell a slack from a slope */
+
 bool escalate_open(struct escalate *esc, double t0_ns, double bound, double least_ns)
 {
 	*esc = (struct escalate){
@@ -11,6 +13,11 @@ bool escalate_open(struct escalate *esc, double t0_ns, double bound, double leas
 	};
 	esc->over = !(t0_ns > 0) || !(least_ns <= bound * t0_ns);
 	return !esc->over;
+}
+
+double escalate_every(double least, double most)
+{
+	return ldexp(1, (int)fmax(0, ceil(log2(SMALLEST * least / most))));
 }
 
 static double top(const struct escalate *esc)

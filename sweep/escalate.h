@@ -39,6 +39,14 @@ struct escalate {
 /* False: even the smallest exact delay would exceed the bound. */
 bool escalate_open(struct escalate *esc, double t0_ns, double bound, double least_ns);
 
+/*
+ * Of a function that is called so often that a delay of each call is too much, each Nth one is
+ * delayed: a power of two with which the smallest dose is a sixteenth of the largest, `most`, or
+ * less. least: x of the smallest exact delay, of each call. Both in the same unit. 1: no N is
+ * needed for that.
+ */
+double escalate_every(double least, double most);
+
 /* None above it is measured with, whatever is probed. */
 void escalate_safe(struct escalate *esc, double x_ns);
 

@@ -40,7 +40,7 @@ $(BUILD)/test/victim/calls: test/victim/calls.c test/victim/calls-twin.c
 	$(CC) $(VICTIM_CFLAGS) -o $@ $^ $(VICTIM_LIBS)
 
 $(BUILD)/test/victim/sweep-shapes: test/victim/sweep-shapes.c test/victim/victim-sweep-server.c \
-		test/victim/victim-sweep-queue.c
+		test/victim/victim-sweep-queue.c test/victim/victim-sweep-often.c
 	@mkdir -p $(@D)
 	$(CC) $(VICTIM_CFLAGS) -o $@ $(filter %.c,$^) $(VICTIM_LIBS)
 

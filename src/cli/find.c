@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "src/out/out.h"
 #include "src/run/backends.h"
 #include "src/spec/spec.h"
+#include "sweep/escalate.h"
 
 #define S		1000000000ull
 #define DEFAULT_TIME_NS (70 * S)
@@ -30,9 +30,7 @@
 #define COUNT_NS	(2 * S)
 
 enum { SWEPT_MOST = 4, WORDS_MOST = 2 * SWEPT_MOST + 12 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
-#define SWEPT_LEAST   0.02
-#define DELAY_LEAST_S 100e-9 /* what the smallest honest delay adds to a call, about */
-#define SHARE_LEAST   0.02   /* of the time: a small dose */
+#define SWEPT_LEAST 0.02
 
 struct find {
 	struct options opt;
@@ -230,18 +228,17 @@ static int step_count(struct find *f)
  * Of a function that is called so often that a delay of each call, even the smallest, is a large
  * part of the time, each Nth call is delayed: "every=N", to text. False: each call can be.
  */
-static bool often(const struct find_rate *r, char text[EVERY_SIZE])
+static bool often(const struct find_rate *r, double floor_ns, char text[EVERY_SIZE])
 {
-	double n = r->per_s * DELAY_LEAST_S / SHARE_LEAST;
+	double every = escalate_every(r->per_s * floor_ns / S, drive_defaults().max_slowdown);
 
-	if (!(n > 1))
-		return false;
-	snprintf(text, EVERY_SIZE, "every=%.0f", ldexp(1, (int)ceil(log2(n))));
-	return true;
+	snprintf(text, EVERY_SIZE, "every=%.0f", every);
+	return every > 1;
 }
 
 static size_t sweep_words(struct find *f, char **word, char *time)
 {
+	double floor_ns = (double)sweep_floor_ns(f->job.backend);
 	size_t n = 0, targets = 0;
 
 	word[n++] = (char *)"sweep";
@@ -251,7 +248,7 @@ static size_t sweep_words(struct find *f, char **word, char *time)
 		if (!r->calls || r->share < SWEPT_LEAST)
 			continue;
 		word[n++] = r->target;
-		if (often(r, f->every[targets]))
+		if (often(r, floor_ns, f->every[targets]))
 			word[n++] = f->every[targets];
 		targets++;
 	}

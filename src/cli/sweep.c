@@ -19,7 +19,6 @@
 #include "src/run/backends.h"
 #include "src/session/launch.h"
 
-#define FLOOR_NS	40 /* smallest delay that is exact */
 #define DEFAULT_TIME_NS 60000000000ull
 
 struct sweep_command {
@@ -71,7 +70,7 @@ static int check_words(struct sweep_command *c)
 	if (out_check_standard(c->opt.command, c->opt.json, NULL, c->own.events, &c->err) < 0)
 		return -(int)c->err.code;
 	for (size_t i = 0; i < c->own.n_doses; i++)
-		if (c->own.dose_ns[i] < FLOOR_NS)
+		if (c->own.dose_ns[i] < SWEEP_FLOOR_NS)
 			return usage(&c->err, "a dose lies below the smallest honest delay, 40ns",
 				     "leave out --doses: the sweep then chooses them");
 	if (c->own.evidence && c->own.runs)
@@ -293,7 +292,6 @@ static int fill_job(struct sweep_command *c)
 	d->response = c->own.response != NULL;
 	d->quantile = c->own.quantile;
 	d->lane_mode = c->own.lane;
-	d->floor_ns = FLOOR_NS;
 	ask_for_evidence(c);
 	return 0;
 }

@@ -15,15 +15,17 @@ static const char *why_untimed(const struct backend *backend)
 	       "not known";
 }
 
-/* No dose is smaller than what a stub can give here. */
-static void measure_floor(struct drive_cfg *cfg)
+uint64_t sweep_floor_ns(const struct backend *backend)
 {
 	struct hook_cost cost = { 0 };
 	struct clock clk;
 
+	if (strcmp(backend->name, "inject") != 0)
+		return SWEEP_FLOOR_NS;
 	clock_open(&clk);
-	if (clock_hook_cost(&clk, false, &cost, NULL) == 0 && cost.floor_ns > (double)cfg->floor_ns)
-		cfg->floor_ns = (uint64_t)ceil(cost.floor_ns);
+	if (clock_hook_cost(&clk, false, &cost, NULL) < 0)
+		return SWEEP_FLOOR_NS;
+	return (uint64_t)fmax(SWEEP_FLOOR_NS, ceil(cost.floor_ns));
 }
 
 struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
@@ -42,8 +44,7 @@ struct drive *sweep_drive(struct sweep_job *job, struct sb_err *err)
 	}
 	job->cfg.can_time = job->can_time;
 	job->cfg.every = every; /* copied */
-	if (!strcmp(job->backend->name, "inject"))
-		measure_floor(&job->cfg);
+	job->cfg.floor_ns = sweep_floor_ns(job->backend);
 	ret = drive_open(&job->cfg, &drive, err);
 	free(every);
 	job->cfg.every = NULL;

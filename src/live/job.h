@@ -11,6 +11,14 @@
 #include "sweep/drive.h"
 
 /*
+ * The smallest delay that is exact, ns: what a stub can give on this machine, as clock_hook_cost()
+ * measures it in this process (10 to 60 ms); of a backend without stubs, and nowhere less, 40. No
+ * dose is smaller, and with it `sweep` and `find` choose the N of every=.
+ */
+enum { SWEEP_FLOOR_NS = 40 };
+uint64_t sweep_floor_ns(const struct backend *backend);
+
+/*
  * One sweep of the command line, and the two ways to carry it out: on a living process (its hooks
  * are switched while it runs untraced), or by repeated runs of a command. Both drive sweep/drive.h.
  */

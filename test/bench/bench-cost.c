@@ -54,10 +54,11 @@ static double cost_of_uprobe(struct subject *s, bool pair, const char **why)
 	return hooked - base;
 }
 
-enum { JUMP, OFF, TIMED, RECORDED, INT3, UPROBE, PAIR, VARIANTS };
+enum { JUMP, OFF, NTH, TIMED, RECORDED, INT3, UPROBE, PAIR, VARIANTS };
 
 static const char *const jump_words[] = { ":bench_fn", "0", NULL };
 static const char *const off_words[] = { ":bench_fn", "0", "start=1h", NULL };
+static const char *const nth_words[] = { ":bench_fn", "1us", "every=1000000000", NULL };
 static const char *const timed_words[] = { ":bench_fn", "0", "time=yes", NULL };
 static const char *const recorded_words[] = { "trace",	 ":bench_fn", "-o", "/dev/null", "--format",
 					      "pftrace", "--ring",    "4M", NULL };
@@ -67,6 +68,7 @@ static void one_round(struct subject *s, struct samples *cost, const char **why)
 {
 	samples_add(&cost[JUMP], cost_with(s, jump_words, 20000000, &why[JUMP]));
 	samples_add(&cost[OFF], cost_with(s, off_words, 20000000, &why[OFF]));
+	samples_add(&cost[NTH], cost_with(s, nth_words, 20000000, &why[NTH]));
 	samples_add(&cost[UPROBE], cost_of_uprobe(s, false, &why[UPROBE]));
 	samples_add(&cost[TIMED], cost_with(s, timed_words, 20000000, &why[TIMED]));
 	samples_add(&cost[RECORDED], cost_with(s, recorded_words, 20000000, &why[RECORDED]));
@@ -106,6 +108,7 @@ void bench_cost(void)
 	} rows[VARIANTS] = {
 		[JUMP] = { "a hit, jump, delay 0, counting", "<= 6 ns", 6 },
 		[OFF] = { "a hit, jump, outside its window", "<= 2 ns", 2 },
+		[NTH] = { "a hit, jump, every=N, not the Nth", "<= 12 ns", 12 },
 		[INT3] = { "a hit, int3, delay 0", NULL, NAN },
 		[TIMED] = { "a call, time=yes, sums and histogram", "<= 25 ns", 25 },
 		[RECORDED] = { "a call, trace -o, with a record of each", "<= 30 ns", 30 },

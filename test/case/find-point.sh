@@ -10,12 +10,12 @@ need python3
 
 start found "$V/found" inner
 snapshot "$pid"
-sb find -p "$pid" --no-children --mechanism jump --dry-run --json "$T/run.json"
+sb find -v -p "$pid" --no-children --mechanism jump --dry-run --json "$T/run.json"
 ended 0
 unchanged "$pid"
 [ "$(j explain.candidates)" != null ] || { finish found "$pid"; skip "$(j explain.candidates_reason)"; }
 python3 - run.json "$pid" <<'P' || fail "the point: $(cat sb.out)"
-import json, sys
+import json, math, re, sys
 d = json.load(open(sys.argv[1]))
 rates = {r["target"]: r for r in d["rates"]}
 assert abs(rates[":inner"]["calls"] - 5 * rates[":critical"]["calls"]) <= 6, rates
@@ -26,7 +26,20 @@ if d["progress"] is None:  # a busy machine
     sys.exit(0)
 assert d["progress"] == ":critical", d["progress"]
 assert rates[":inner"]["multiple_of"] == ":critical"
-assert d["commands"]["sweep"].startswith("sbinject sweep :inner :critical --progress :critical"), d
+# Of what is called so often that even the smallest delay of each call is a large part of the time, each
+# Nth call is delayed, and of nothing else: the smallest dose is a sixteenth of the largest, 30 %.
+words = d["commands"]["sweep"].split(" --progress ")[0].split()
+tiny = rates.get(":tiny")
+assert tiny or d["explain"]["samples"] < 1000, d["explain"]
+if tiny and tiny["share"] >= 0.02:
+    floor_ns = max(40, float(re.findall(r"floor ([0-9.]+) ns", open("sb.err").read())[0]))
+    smallest = tiny["per_s"] * floor_ns / 1e9
+    n = int((re.findall(r" :tiny every=([0-9]+)$", " ".join(words)) or [1])[0])
+    print(tiny, "floor", floor_ns, words)
+    assert words[:4] == ["sbinject", "sweep", ":inner", ":critical"] and len(words) == 5 + (n > 1), words
+    assert n in [1 << max(0, math.ceil(math.log2(16 * smallest * near / 0.3))) for near in (0.8, 1, 1.25)], (n, smallest)
+assert d["commands"]["sweep"].startswith("sbinject sweep :inner :critical "), d
+assert " --progress :critical " in d["commands"]["sweep"], d
 P
 grep -q '^The answer$' sb.out || fail "no answer: $(cat sb.out)"
 

@@ -60,11 +60,25 @@ static void test_a_right_cost_stays_near(void **state)
 	hook_bench_close(bench);
 }
 
+/* A hit that is not delayed once read the clock, and waited for all work before it, as one that is.
+ */
+static void test_a_hit_that_is_not_the_nth_is_cheap(void **state)
+{
+	struct hook_cost cost;
+
+	(void)state;
+	assert_int_equal(clock_hook_cost(&clk, false, &cost, NULL), 0);
+	print_message("# counted %.1f ns, not the Nth %.1f ns, smallest delay %.1f ns\n",
+		      cost.count_ns, cost.nth_ns, cost.floor_ns);
+	assert_true(cost.nth_ns < cost.floor_ns / 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_cost_measured_wrong_is_mended),
 		cmocka_unit_test(test_a_right_cost_stays_near),
+		cmocka_unit_test(test_a_hit_that_is_not_the_nth_is_cheap),
 	};
 
 	clock_open(&clk);

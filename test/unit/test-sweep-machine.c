@@ -230,6 +230,14 @@ static void test_what_cannot_be_is_refused(void **state)
 	cfg.time_ns = 0;
 	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
 	cfg.time_ns = 1000000000;
+	cfg.response = true; /* windows are adjusted, and a quantile is that of many */
+	cfg.quantile = 0.99;
+	cfg.n_adjust = 1;
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
+	cfg.n_adjust = 0;
+	cfg.response = false; /* of what? */
+	assert_int_equal(drive_open(&cfg, &drive, NULL), -SB_EUSAGE);
+	cfg.quantile = 0;
 	assert_int_equal(drive_open(&cfg, &drive, NULL), 0);
 	assert_int_equal(drive_take(drive, &window, NULL), 0);
 	window.now_ns = 4000; /* the clock */
@@ -400,6 +408,49 @@ static void test_gain_ceiling_is_kappa_times_own_time(void **state)
 	gains(1, 0);
 }
 
+/*
+ * What a function takes is the most that its removal can bring, unless a delay is shown to be
+ * amplified; then the time per item is. Half of the estimates of a kappa of 1 lie above it.
+ */
+static void ceilings(double kappa, double own_ns, size_t *above, size_t *amplified, size_t *whole)
+{
+	struct sim_cfg sim = drifting(kappa);
+	struct drive_cfg cfg = minute();
+
+	*above = *amplified = *whole = 0;
+	sim.target[0].own_ns = own_ns;
+	cfg.can_time = first_can;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct sweep_result *res = sim_sweep(&sim, &cfg, seed);
+		const struct sweep_target *t = &res->target[0];
+		const struct sweep_estimate *gain = &t->gain_ceiling_ns, *own = &t->inclusive_ns;
+
+		*above += t->kappa.est > 1;
+		*amplified += t->kappa.lo > 1;
+		*whole += gain->est == t->t0_ns;
+		assert_true(gain->lo <= gain->est && gain->est <= gain->hi);
+		assert_true(gain->hi <= t->t0_ns);
+		if (t->kappa.lo > 1)
+			assert_true(gain->est > own->est);
+		else
+			assert_true(gain->est <= own->est && gain->hi <= own->hi);
+		sweep_result_free(res);
+	}
+}
+
+static void test_gain_ceiling_is_bound_by_own_time(void **state)
+{
+	size_t above, amplified, whole;
+
+	(void)state;
+	ceilings(1, 30e3, &above, &amplified, &whole);
+	assert_true(above >= 4 && amplified <= 3 && !whole);
+	ceilings(2, 30e3, &above, &amplified, &whole);
+	assert_true(amplified == 20 && !whole);
+	ceilings(2, 80e3, &above, &amplified, &whole); /* of 100 us */
+	assert_int_equal(whole, 20);
+}
+
 static void no_own_time(struct sim_cfg *sim, const char *why)
 {
 	struct drive_cfg cfg = minute();
@@ -444,6 +495,7 @@ int main(void)
 		cmocka_unit_test(test_own_time_is_taken_before_any_delay),
 		cmocka_unit_test(test_own_time_of_whole_runs),
 		cmocka_unit_test(test_gain_ceiling_is_kappa_times_own_time),
+		cmocka_unit_test(test_gain_ceiling_is_bound_by_own_time),
 		cmocka_unit_test(test_own_time_that_was_not_seen_is_unknown),
 		cmocka_unit_test(test_ended_at_any_window),
 		cmocka_unit_test(test_what_cannot_be_is_refused),

@@ -347,6 +347,18 @@ static void test_doses_lie_around_the_response(void **state)
 	assert_true(x[0] == 15e3 && x[1] == 30e3);
 }
 
+/* In sweep and in find: as much room from the smallest dose to the largest as a slack takes. */
+static void test_too_often_for_a_delay_of_each_call(void **state)
+{
+	(void)state;
+	assert_float_equal(escalate_every(0, 0.3), 1, 0);
+	assert_float_equal(escalate_every(0.3 / 16, 0.3), 1, 0);
+	assert_float_equal(escalate_every(0.02, 0.3), 2, 0);
+	assert_float_equal(escalate_every(0.3, 0.3), 16, 0);
+	assert_float_equal(escalate_every(1.6e6, 0.64e6), 64, 0); /* 40 000 calls of 40 ns */
+	assert_float_equal(escalate_every(NAN, 0.3), 1, 0);
+}
+
 /* A convoy slows more than it is delayed: the bound holds for what comes of it too. */
 static void test_doses_keep_the_slowdown_below_the_bound(void **state)
 {
@@ -813,6 +825,7 @@ int main(void)
 		cmocka_unit_test(test_no_verdict_within_the_noise),
 		cmocka_unit_test(test_verdicts_hold_for_any_number_of_lanes),
 		cmocka_unit_test(test_doses_lie_around_the_response),
+		cmocka_unit_test(test_too_often_for_a_delay_of_each_call),
 		cmocka_unit_test(test_doses_keep_the_slowdown_below_the_bound),
 		cmocka_unit_test(test_a_dose_that_cannot_be_given),
 		cmocka_unit_test(test_windows_fit_the_budget),

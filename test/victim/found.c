@@ -5,13 +5,14 @@
  *	join	an item is critical(), and beside() in another thread meanwhile, which takes a third
  *		of the time: critical() sets the pace, beside() is hidden
  *	inner	an item is critical(), and then inner() five times: both set the pace, and only
- *		critical() is called once an item
+ *		critical() is called once an item. tiny() is called 20 000 times an item: too
+ *		often for a delay of each call
  *
  * `inner` sleeps between two items for three times as long as an item takes.
  */
 #include "victim.h"
 
-enum { UNIT = 200000 };
+enum { UNIT = 200000, TINY = 20000 };
 
 static uint64_t items;
 static volatile uint64_t sink[2];
@@ -44,6 +45,18 @@ VICTIM_HOOKED void inner(void);
 void inner(void)
 {
 	BURN(0, 1);
+}
+
+VICTIM_HOOKED void tiny(void);
+void tiny(void)
+{
+	uint64_t x = sink[0];
+
+	for (int i = 0; i < 10; i++) {
+		x = x * 6364136223846793005u + 1;
+		VICTIM_OPAQUE(x);
+	}
+	sink[0] = x;
 }
 
 static void *other(void *arg)
@@ -82,6 +95,8 @@ static void nest(void)
 		critical();
 		for (int i = 0; i < 5; i++)
 			inner();
+		for (int i = 0; i < TINY; i++)
+			tiny();
 		victim_sleep_ns((victim_now_ns() - from) * 3);
 	}
 }

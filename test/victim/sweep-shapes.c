@@ -22,6 +22,7 @@
  *	queue [make=200 take=1000 room=4 rest=0]	a producer that waits for room, a
  *			consumer
  *	open [service=300 every=1000]	requests come at a rate of their own
+ *	often [item=1800 calls=25000]	busy() so many times an item; idle() as often beside it
  *	slow-few [each=20 slow=1500 fast=250]	one of `each` requests is slow and passes part()
  *
  * rest=1: what takes most of the time sleeps instead of computing. It wakes less punctually, and
@@ -584,7 +585,7 @@ static const struct {
 	{ "batch", shape_batch },     { "pipeline", sweep_pipeline },
 	{ "open", sweep_open_loop },  { "slow-few", sweep_slow_few },
 	{ "lock", shape_lock },	      { "successive", shape_successive },
-	{ "queue", sweep_queue },
+	{ "queue", sweep_queue },     { "often", sweep_often },
 };
 
 int main(int argc, char **argv)

@@ -35,6 +35,8 @@ void produce(void);
 void consume(void);
 void queue_push(void);
 void queue_pop(void);
+void busy(void);
+void idle(void);
 
 /* name=value of the command line, a time in microseconds or a plain number. */
 double sweep_param(const char *name, double otherwise);
@@ -78,5 +80,6 @@ int sweep_open_loop(void); /* shapes of their own files */
 int sweep_slow_few(void);
 int sweep_pipeline(void);
 int sweep_queue(void);
+int sweep_often(void);
 
 #endif

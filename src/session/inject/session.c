@@ -53,10 +53,10 @@ static void measure_machine(struct inject_session *s)
 		  clock_to_ns(&s->clk, s->cost.span_cost),
 		  clock_to_ns(&s->clk, s->cost.span_within));
 	log_debug("clock: %.4f ticks/ns, step %.0f ticks; hook: count %.1f ns, off %.1f ns, "
-		  "delay +%.1f ns (within %.1f ns), floor %.1f ns",
+		  "delay +%.1f ns (within %.1f ns), floor %.1f ns, not the Nth %.1f ns",
 		  s->clk.ticks_per_ns, s->clk.quantum_ticks, s->cost.count_ns, s->cost.off_ns,
 		  clock_to_ns(&s->clk, s->cost.delay_ticks),
-		  clock_to_ns(&s->clk, s->cost.spread_ticks), s->cost.floor_ns);
+		  clock_to_ns(&s->clk, s->cost.spread_ticks), s->cost.floor_ns, s->cost.nth_ns);
 	for (size_t i = 0; i < s->n_targets; i++) {
 		const struct target *t = &s->target[i];
 		bool int3 = s->cfg->mechanism == MECHANISM_INT3;
