@@ -29,7 +29,7 @@
 #define EXPLAIN_NS	(5 * S)
 #define COUNT_NS	(2 * S)
 
-enum { SWEPT_MOST = 4, WORDS_MOST = 2 * SWEPT_MOST + 12 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
+enum { SWEPT_MOST = 4, WORDS_MOST = 2 * SWEPT_MOST + 13 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
 #define SWEPT_LEAST   0.02
 #define DELAY_LEAST_S 100e-9 /* what the smallest honest delay adds to a call, about */
 #define SHARE_LEAST   0.02   /* of the time: a small dose */
@@ -261,6 +261,8 @@ static size_t sweep_words(struct find *f, char **word, char *time)
 	word[n++] = f->progress;
 	word[n++] = (char *)"--time";
 	word[n++] = time;
+	if (f->opt.follow)
+		word[n++] = (char *)"--follow";
 	return put_shared(f, word, n);
 }
 

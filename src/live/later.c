@@ -31,8 +31,8 @@ void later_tell(const struct later *later, struct sweep_result *res, struct sb_e
 	if (!later->unhooked)
 		return;
 	snprintf(text, sizeof(text),
-		 "%zu process%s began after the attach and %s not hooked: let sweep start the "
-		 "command, which it then follows (-- COMMAND)",
+		 "%zu process%s began after the attach and %s not hooked: --follow, or let sweep "
+		 "start the command (-- COMMAND)",
 		 later->unhooked, plural, are);
 	if (err->code && !res->n_windows)
 		err_hint(err, "%s", text);

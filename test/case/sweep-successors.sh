@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A program that ends within a second, run again and again: a sweep of the shell that does so names the
-# processes that it does not hook; a sweep that starts the shell follows each of them; one that starts the
-# program alone names the way out.
+# processes that it does not hook; --follow hooks them, as a sweep that starts the shell does; one that
+# starts the program alone names the way out.
 # limit: 60 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
@@ -22,6 +22,13 @@ sweep "$pid" sweep-shapes:crit --progress sweep-shapes:item --time 2s
 grep -q 'process began after the attach and is not hooked: .*-- COMMAND' sb.out sb.err ||
 	fail "$(cat sb.out sb.err)"
 unchanged "$pid"
+
+# Followed: those that begin later are hooked.
+sweep "$pid" sweep-shapes:crit --progress sweep-shapes:item --time 2500ms --follow
+case $(verdict) in CRITICAL | INCONCLUSIVE | PARTIAL) ;; *) fail "$(verdict): $(cat sb.out)" ;; esac
+more 'hits, followed' "$(sj targets.0.hits)" 2000
+unchanged "$pid"
+untraced "$pid" || fail 'the shell is still traced'
 touch "$T/enough"
 wait "$pid" || fail 'the loop failed'
 grep -q 'self-check ok' "$T/runs.out" || fail 'no run was complete'
@@ -35,7 +42,7 @@ sb sweep -q sweep-shapes:crit --progress sweep-shapes:item --time 2500ms --json 
 wait "$after"
 case $(verdict) in CRITICAL | INCONCLUSIVE | PARTIAL) ;; *) fail "$(verdict): $(cat sb.out)" ;; esac
 more 'runs' "$(grep -c 'self-check ok' "$T/runs.out")" 1
-more 'hits' "$(sj targets.0.hits)" 4000
+more 'hits' "$(sj targets.0.hits)" 2000
 ! grep -qi 'failed' "$T/runs.out" || fail "$(cat "$T/runs.out")"
 
 sb sweep -q :crit --progress :item --time 20s -- "$V/sweep-shapes" serial n=1500
