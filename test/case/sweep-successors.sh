@@ -10,7 +10,7 @@
 cat >"$T/loop" <<LOOP
 echo ready
 while [ ! -e "$T/enough" ]; do
-	"$V/sweep-shapes" serial n=2000 >>"$T/runs.out" 2>&1
+	"$V/sweep-shapes" serial n=500 >>"$T/runs.out" 2>&1
 done
 LOOP
 start loop sh "$T/loop"
@@ -27,7 +27,7 @@ clean
 # Followed: those that begin later are hooked.
 sweep "$pid" sweep-shapes:crit --progress sweep-shapes:item --time 1500ms --follow
 case $(verdict) in CRITICAL | INCONCLUSIVE | PARTIAL) ;; *) fail "$(verdict): $(cat sb.out)" ;; esac
-more 'hits, followed' "$(sj targets.0.hits)" 2000
+more 'hits, followed' "$(sj targets.0.hits)" 500
 clean
 touch "$T/enough"
 wait "$pid" || fail 'the loop failed'
@@ -42,7 +42,7 @@ sb sweep -q sweep-shapes:crit --progress sweep-shapes:item --time 1500ms --json 
 wait "$after"
 case $(verdict) in CRITICAL | INCONCLUSIVE | PARTIAL) ;; *) fail "$(verdict): $(cat sb.out)" ;; esac
 more 'runs' "$(grep -c 'self-check ok' "$T/runs.out")" 1
-more 'hits' "$(sj targets.0.hits)" 2000
+more 'hits' "$(sj targets.0.hits)" 500
 ! grep -qi 'failed' "$T/runs.out" || fail "$(cat "$T/runs.out")"
 
 sb sweep -q :crit --progress :item --time 20s -- "$V/sweep-shapes" serial n=800
