@@ -32,10 +32,11 @@ static const char *const refusal_text[PLAN_REFUSAL_COUNT] = {
 	[PLAN_BREAKPOINT] = "another tool has put a breakpoint there: a kernel uprobe (perf, "
 			    "bpftrace, a profiler), or a debugger's",
 	[PLAN_INLINE_LOOPS] = "the inlined code loops back to where it begins, each round would "
-			      "count as a call",
+			      "count as a call; the line of the call, MODULE:@FILE:LINE, may do",
 	[PLAN_INLINE_SEVERAL] =
 		"the inlined code begins at more than one place (an unrolled loop, as "
-		"it looks), its calls cannot be counted at one",
+		"it looks), its calls cannot be counted at one; the line of the call, "
+		"MODULE:@FILE:LINE, may do",
 	[PLAN_NO_ROOM] = "no free address range within 2 GB for the hook's code",
 	[PLAN_OVERLAP] = "another target's hook needs the same bytes (leave one of the two out, or "
 			 "try --mechanism int3)",

@@ -75,7 +75,7 @@ static void target_init(struct sweep_target *target)
 	};
 	target->p_none = target->p_felt = target->kappa_se = target->df = target->p_random =
 		target->p_adjusted = NAN;
-	target->dose_given = target->mde = target->delta_aicc = target->t0_ns =
+	target->dose_given = target->mde = target->delta_aicc = target->t0_ns = target->plain_ns =
 		target->hits_per_item = target->lanes = target->last_delay_ns = NAN;
 	target->method = "";
 	target->verdict = VERDICT_INCONCLUSIVE;

@@ -160,10 +160,11 @@ struct sweep_target {
 	struct sweep_estimate gain_ceiling_ns; /* kappa x own time per item */
 	char gain_reason[SWEEP_REASON];	       /* why it is unknown */
 	double t0_ns;			       /* time per item in SHAM */
-	uint64_t hits;			       /* in all windows */
-	double hits_per_item;		       /* in SHAM */
-	struct sweep_estimate hits_change;     /* at the largest dose against SHAM: ratio - 1 */
-	bool hits_differ;		       /* a poller absorbs the delay, or the work changed */
+	double plain_ns;      /* ... less gates.sham_ns, if that is shown to be above 0 */
+	uint64_t hits;	      /* in all windows */
+	double hits_per_item; /* in SHAM */
+	struct sweep_estimate hits_change; /* at the largest dose against SHAM: ratio - 1 */
+	bool hits_differ;		   /* a poller absorbs the delay, or the work changed */
 	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
 	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
 	size_t n_doses;		 /* SHAM included */

@@ -43,7 +43,9 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 	const struct sweep_gates *gates = &res->gates;
 
 	if (target->tested && !target->hits)
-		decide(target, VERDICT_NOT_CALLED, "not called while it was watched");
+		decide(target, VERDICT_NOT_CALLED,
+		       "not called while it was watched; a compiler may have put it into its "
+		       "callers: sbinject list TARGET inline=yes");
 	else if (res->dead_source && target->blocks < VERDICT_BLOCKS && !target->screened)
 		decide(target, VERDICT_INVALID, "the progress source did not move");
 	else if (gates->load == LOAD_OPEN)

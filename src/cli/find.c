@@ -29,7 +29,7 @@
 #define EXPLAIN_NS	(5 * S)
 #define COUNT_NS	(2 * S)
 
-enum { SWEPT_MOST = 4, WORDS_MOST = 2 * SWEPT_MOST + 12 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
+enum { SWEPT_MOST = 4, WORDS_MOST = 2 * SWEPT_MOST + 13 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
 #define SWEPT_LEAST 0.02
 
 struct find {
@@ -258,6 +258,8 @@ static size_t sweep_words(struct find *f, char **word, char *time)
 	word[n++] = f->progress;
 	word[n++] = (char *)"--time";
 	word[n++] = time;
+	if (f->opt.follow)
+		word[n++] = (char *)"--follow";
 	return put_shared(f, word, n);
 }
 

@@ -307,6 +307,8 @@ static const struct option_row rows[] = {
 	  NOT(session.children), "not its descendants" },
 	{ "no-follow", 0, VERB_RUNS, NOT(session.follow),
 	  "plant and let the target run untraced; later children are not followed" },
+	{ "follow", 0, VERB_SWEEP | VERB_FIND, FLAG(follow),
+	  "hook processes that begin later, too: the target is traced meanwhile" },
 	{ "targets", 0, VERB_RUNS | VERB_LIST | VERB_SWEEP, READ(opt_targets, "FILE"),
 	  "more targets, one a line (sbinject-targets(5))" },
 	{ "delay", 0, VERB_RUNS, READ(opt_delay, "TIME"), "for targets without one (default 1us)" },

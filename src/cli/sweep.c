@@ -385,9 +385,9 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	c->job.backend = backend_choose(c->opt.backend, &c->opt.session, &c->err);
 	if (!c->job.backend || fill_job(c) < 0 || open_outputs(c) < 0)
 		return err_exit_status(c->err.code);
-	/* A living process is untraced during measurements; children of a launched command are
-	 * followed. A breakpoint needs its tracer. */
-	c->opt.session.follow = (c->opt.command && !c->opt.session.n_pids) ||
+	/* A living process is untraced during measurements, unless the user asks for it; children
+	 * of a launched command are followed. A breakpoint needs its tracer. */
+	c->opt.session.follow = c->opt.follow || (c->opt.command && !c->opt.session.n_pids) ||
 				c->opt.session.mechanism == MECHANISM_INT3;
 	say_runs(c);
 	c->begin = sweep_load_read();

@@ -74,7 +74,8 @@ struct find_rates *find_count(struct sweep_job *job, const struct explain_result
 	struct sweep_reader *reader;
 	struct client *client = NULL;
 
-	cfg->follow = cfg->mechanism == MECHANISM_INT3; /* a breakpoint needs a tracer */
+	/* A breakpoint needs a tracer. */
+	cfg->follow = job->opt->follow || cfg->mechanism == MECHANISM_INT3;
 	if (rates->n)
 		client = client_open(job->opt, job->backend, false, &job->outcome);
 	if (client) {

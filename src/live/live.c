@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "later.h"
 #include "read.h"
 #include "sides.h"
 #include "source.h"
@@ -463,7 +464,11 @@ static void say_why(struct live *l, bool interrupted, struct sweep_result *res)
 	if (interrupted)
 		sweep_result_warn(res, "ended by the user after %.1f s", res->time_s);
 	else if (l->over || l->err->code == SB_ENOPROC)
-		sweep_result_warn(res, "the target ended after %.1f s", res->time_s);
+		sweep_result_warn(res, "the target ended after %.1f s%s", res->time_s,
+				  launched(l) ?
+					  ": give the command more to do, or run it again and "
+					  "again: -- sh -c 'while :; do COMMAND; done'" :
+					  "");
 	else if (l->err->code)
 		sweep_result_warn(res, "ended after %.1f s: %s", res->time_s, l->err->what);
 	if (l->over || interrupted || l->err->code == SB_ENOPROC)
@@ -532,10 +537,15 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 {
 	struct live l = { .job = job, .err = err, .n_all = job->opt->session.targets.count };
 	struct sweep_result *res = NULL;
-	bool interrupted, moves;
+	struct later later = { 0 };
+	bool interrupted, moves, unfollowed = !launched(&l) && job->backend == &backend_inject;
 
-	if (!open_all(&l, &moves))
+	if (unfollowed)
+		later_open(&later, &job->opt->session);
+	if (!open_all(&l, &moves)) {
+		later_close(&later);
 		return NULL;
+	}
 	l.reader = sweep_reader_new(job, l.client, l.n_all);
 	l.sides = sides_open(job, l.reader);
 	l.start_ns = clock_ns();
@@ -543,10 +553,14 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 		crank(&l);
 	interrupted = client_interrupted(l.client);
 	sides_stop(l.sides);
+	if (unfollowed)
+		later_count(&later, &job->opt->session);
 	detach(&l);
 	res = drive_end(l.drive);
 	sides_close(l.sides, res);
 	drive_close(l.drive);
+	later_tell(&later, res, err);
+	later_close(&later);
 	say_why(&l, interrupted, res);
 	if (err->code && !res->n_windows) {
 		sweep_result_free(res);

@@ -86,7 +86,7 @@ static enum answer answer_of(const json_t *t)
 static void print_target(FILE *to, const json_t *t, enum answer answer)
 {
 	const json_t *ci = json_object_get(t, "kappa_ci");
-	double t0 = real_of(t, "t0_ns"), gain = real_of(t, "gain_ceiling_ns");
+	double item = real_of(t, "plain_ns"), gain = real_of(t, "gain_ceiling_ns");
 	double kappa = real_of(t, "kappa");
 	const char *reason = json_string_value(json_object_get(t, "reason"));
 
@@ -96,15 +96,28 @@ static void print_target(FILE *to, const json_t *t, enum answer answer)
 		fprintf(to, ": of a delay %.0f%% [%.0f%%, %.0f%%] reaches the time of an item",
 			100 * kappa, 100 * json_number_value(json_array_get(ci, 0)),
 			100 * json_number_value(json_array_get(ci, 1)));
-	if (answer == LIMITS && isfinite(gain) && t0 > 0)
+	if (answer == LIMITS && isfinite(gain) && item > 0)
 		fprintf(to, "; without the function an item would take at most %.1f%% less",
-			fmin(100, 100 * gain / t0));
+			fmin(100, 100 * gain / item));
 	else if (answer == LIMITS)
 		fputs("; how much there is to win is not known: its own time is not", to);
 	if (answer == OPEN)
 		fprintf(to, ": %s%s%s", json_string_value(json_object_get(t, "verdict")),
 			reason && *reason ? ", " : "", reason ? reason : "");
 	fputc('\n', to);
+}
+
+static bool any_open(const json_t *targets)
+{
+	const json_t *t;
+	size_t i;
+
+	json_array_foreach((json_t *)targets, i, t)
+	{
+		if (answer_of(t) == OPEN)
+			return true;
+	}
+	return false;
 }
 
 static void print_answers(FILE *to, const json_t *targets, enum answer answer, const char *title)
@@ -121,8 +134,9 @@ static void print_answers(FILE *to, const json_t *targets, enum answer answer, c
 		print_target(to, t, answer);
 	}
 	if (!n && answer == LIMITS)
-		fputs("what limits the program: none of these functions, as far as was measured\n",
-		      to);
+		fprintf(to, "what limits the program: %s\n",
+			any_open(targets) ? "not known" :
+					    "none of these functions, as far as was measured");
 }
 
 void out_find_page(FILE *to, const struct out_find *find)

@@ -20,10 +20,15 @@ static double whole(double share)
 	return share > 1 ? 1 : share; /* NAN stays */
 }
 
+double out_sweep_item_ns(const struct sweep_target *target)
+{
+	return target->plain_ns > 0 ? target->plain_ns : target->t0_ns > 0 ? target->t0_ns : NAN;
+}
+
 struct sweep_estimate out_sweep_gain_share(const struct sweep_target *target)
 {
 	struct sweep_estimate gain = out_sweep_gain(target);
-	double item = target->t0_ns > 0 ? target->t0_ns : NAN;
+	double item = out_sweep_item_ns(target);
 
 	return (struct sweep_estimate){ whole(gain.est / item), whole(gain.lo / item),
 					whole(gain.hi / item) };

@@ -13,6 +13,10 @@ bool out_sweep_proven(const struct sweep_target *target); /* its kappa has a mea
 struct sweep_estimate out_sweep_gain(const struct sweep_target *target);
 struct sweep_estimate out_sweep_gain_share(const struct sweep_target *target);
 
+/* The item of which that is a share: without a delay and without what the hooks cost; ns. NAN: not
+ * known. */
+double out_sweep_item_ns(const struct sweep_target *target);
+
 /* The first n targets by what there is to win, most first; those of which it is unknown follow in
  * their order. The caller frees. */
 size_t *out_sweep_by_gain(const struct sweep_result *res, size_t n);

@@ -135,7 +135,7 @@ static void say_gains(struct answer *a, const char *unit)
 		f = begin(&text, &size);
 		fprintf(f, "Making %s free would save at most %s of ", t->spec,
 			out_time(t->gain_ceiling_ns.est, gain, sizeof(gain)));
-		out_time(t->t0_ns, item, sizeof(item));
+		out_time(out_sweep_item_ns(t), item, sizeof(item));
 		if (t->judged)
 			fprintf(f, "p%.3g's %s", t->judged->share * 100, item);
 		else

@@ -181,6 +181,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	put_estimate(o, "gain_share", out_sweep_gain_share(t),
 		     out_sweep_proven(t) ? t->gain_reason : "the verdict proves nothing");
 	json_put(o, "t0_ns", real(t->t0_ns));
+	json_put(o, "plain_ns", real(t->plain_ns));
 	json_put(o, "hits", json_integer((json_int_t)t->hits));
 	json_put(o, "hits_per_item", real(t->hits_per_item));
 	put_estimate(o, "hits_change", t->hits_change, NULL);

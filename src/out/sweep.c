@@ -178,11 +178,12 @@ static void print_sentences(FILE *to, const struct sweep_result *res, const size
 		out_shown(to, t->spec);
 		fprintf(to, " free would save at most %s of ",
 			time_of(t->gain_ceiling_ns.est, gain, sizeof(gain)));
-		time_of(t->t0_ns, item, sizeof(item));
+		time_of(out_sweep_item_ns(t), item, sizeof(item));
 		if (t->judged)
 			fprintf(to, "p%.3g's %s", t->judged->share * 100, item);
 		else
-			fprintf(to, "%s a%s", item, t->n_quantiles ? " response" : "n item");
+			fprintf(to, "%s a%s%s", item, t->n_quantiles ? " response" : "n item",
+				out_sweep_item_ns(t) < t->t0_ns ? " without the hooks' cost" : "");
 		fprintf(to, " (%.*f %%)\n", share < 10 ? 1 : 0, share);
 	}
 }

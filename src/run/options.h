@@ -29,6 +29,7 @@ struct options {
 	uint32_t (*launcher)(const struct trace_function *function);
 	char *progress;	  /* of explain; NULL: none */
 	bool no_sweep;	  /* of find */
+	bool follow;	  /* of sweep and find: trace, to hook processes that begin later */
 	uint64_t time_ns; /* ... how long; 0: the default */
 	char *json, *jsonl;
 	struct result_tag *tag;

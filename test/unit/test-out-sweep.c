@@ -80,10 +80,34 @@ static void test_a_crowded_machine_is_named(void **state)
 	sweep_result_free(res);
 }
 
+/* A share is one of the program as it is, not of one whose hooks cost more than its work. */
+static void test_a_share_is_of_the_item_without_hooks(void **state)
+{
+	struct sweep_result *res = sweep_result_new(1);
+	struct sweep_target *t = &res->target[0];
+	char *text;
+
+	(void)state;
+	t->spec = must_strdup("f");
+	t->verdict = VERDICT_CRITICAL;
+	t->gain_ceiling_ns = (struct sweep_estimate){ 2, 1, 3 };
+	t->t0_ns = t->plain_ns = 20;
+	text = table(res);
+	assert_non_null(strstr(text, "of 20ns an item (10 %)\n"));
+	free(text);
+	t->plain_ns = 8;
+	text = table(res);
+	assert_non_null(strstr(text, "of 8ns an item without the hooks' cost (25 %)\n"));
+	free(text);
+	sweep_result_free(res);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_a_reason_is_told_once),
-					    cmocka_unit_test(test_a_crowded_machine_is_named) };
+					    cmocka_unit_test(test_a_crowded_machine_is_named),
+					    cmocka_unit_test(
+						    test_a_share_is_of_the_item_without_hooks) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

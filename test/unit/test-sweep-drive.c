@@ -42,6 +42,10 @@ static void tally_add(struct tally *tally, const struct sim_cfg *cfg,
 	tally->slack_near += fabs(target->slack_ns.est - s) <= 0.1 * s;
 	tally->unproven += res->gates.unproven;
 	tally->sham_held += holds(&res->gates.sham_ns, cfg->sham_ns);
+	/* A target's item without the hooks is what they are shown to cost shorter. */
+	assert_true(res->target[0].plain_ns ==
+		    res->target[0].t0_ns -
+			    (res->gates.sham_ns.lo > 0 ? res->gates.sham_ns.est : 0));
 	tally->hits_differ += target->hits_differ;
 	tally->longest_s = fmax(tally->longest_s, res->time_s);
 	tally->width += (target->kappa.hi - target->kappa.lo) / 2;
