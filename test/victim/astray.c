@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * astray: a program that lies to a tool that asks where its functions are. Its resolvers answer what
- * they like once it runs: far_fn() would be in the middle of a function of the C library, and
+ * astray: a program that lies to a tool that asks where its functions are. Its resolvers answer
+ * what they like once it runs: far_fn() would be in the middle of a function of the C library, and
  * near_fn() in the middle of one of its own. It calls neither.
  */
 #include <dlfcn.h>
