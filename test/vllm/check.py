@@ -7,13 +7,14 @@ import check_counts
 import check_gaps
 import check_killed
 import check_launch
+import check_sweep
 import check_trace
 import model
 from report import Report
 from server import Server
 
 ON_ONE_SERVER = {"counts": check_counts, "gaps": check_gaps, "killed": check_killed,
-                 "trace": check_trace}
+                 "sweep": check_sweep, "trace": check_trace}
 
 
 def main(folder, *names):

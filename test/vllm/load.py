@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""An open-loop load: requests begin at their own times, whether or not earlier ones are answered,
-and the time at which each token arrives is kept. load.py PORT RATE SECONDS [TOKENS]: prints a report as
-JSON when the last answer is there."""
+"""A load, and the time at which each token arrives. load.py PORT RATE SECONDS [TOKENS]: an open loop,
+requests begin at their own times, whether or not earlier ones are answered. load.py --clients N PORT
+SECONDS [TOKENS]: a closed loop, each client asks again when it has its answer. Prints a report as JSON
+when the last answer is there."""
+import argparse
 import asyncio
 import json
 import random
@@ -48,19 +50,38 @@ async def ask(http, port, n_tokens, rng, answer):
         answer.error = repr(e)
 
 
-async def run(port, rate, seconds, n_tokens):
-    rng = random.Random(port)
-    answers, tasks = [], []
+async def arrive(send, rng, rate, seconds):
+    """An open loop: a request at its time."""
+    tasks = []
+    begin = at = time.monotonic()
+    while at < begin + seconds:
+        await asyncio.sleep(max(0.0, at - time.monotonic()))
+        tasks.append(asyncio.create_task(send()))
+        at += rng.expovariate(rate)
+    await asyncio.gather(*tasks)
+
+
+async def take_turns(send, end):
+    """One client of a closed loop."""
+    while time.monotonic() < end:
+        await send()
+
+
+async def run(args):
+    rng = random.Random(args.port)
+    answers = []
     limit = aiohttp.ClientTimeout(total=PATIENCE_S)
     many = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S)
     async with aiohttp.ClientSession(timeout=limit, connector=many) as http:
-        begin = at = time.monotonic()
-        while at < begin + seconds:
-            await asyncio.sleep(max(0.0, at - time.monotonic()))
+        async def send():
             answers.append(Answer())
-            tasks.append(asyncio.create_task(ask(http, port, n_tokens, rng, answers[-1])))
-            at += rng.expovariate(rate)
-        await asyncio.gather(*tasks)
+            await ask(http, args.port, args.tokens, rng, answers[-1])
+
+        if args.clients:
+            end = time.monotonic() + args.seconds
+            await asyncio.gather(*(take_turns(send, end) for _ in range(args.clients)))
+        else:
+            await arrive(send, rng, args.rate, args.seconds)
     return answers
 
 
@@ -74,6 +95,11 @@ def report(answers):
 
 
 if __name__ == "__main__":
-    port, rate, seconds = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
-    n_tokens = int(sys.argv[4]) if len(sys.argv) > 4 else 64
-    json.dump(report(asyncio.run(run(port, rate, seconds, n_tokens))), sys.stdout)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--clients", type=int, help="a closed loop of so many, without RATE")
+    parser.add_argument("port", type=int)
+    if "--clients" not in sys.argv:
+        parser.add_argument("rate", type=float)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("tokens", type=int, nargs="?", default=64)
+    json.dump(report(asyncio.run(run(parser.parse_args()))), sys.stdout)

@@ -9,10 +9,13 @@ LOAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "load.py")
 
 
 class Load:
-    def __init__(self, server, rate, seconds, tokens=64):
-        self.process = subprocess.Popen(
-            [sys.executable, LOAD, str(server.port), str(rate), str(seconds), str(tokens)],
-            stdout=subprocess.PIPE, text=True)
+    """Of so many requests a second (an open loop), or of so many clients (a closed one)."""
+
+    def __init__(self, server, rate=None, seconds=0, tokens=64, clients=None):
+        kind = ["--clients", str(clients), str(server.port)] if clients else [str(server.port),
+                                                                              str(rate)]
+        self.process = subprocess.Popen([sys.executable, LOAD, *kind, str(seconds), str(tokens)],
+                                        stdout=subprocess.PIPE, text=True)
 
     def report(self):
         text = self.process.communicate()[0]
