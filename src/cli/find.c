@@ -206,6 +206,11 @@ static int step_count(struct find *f)
 			      f->out.command[1]);
 	f->rates = find_count(&f->job, f->explain, COUNT_NS, &f->err);
 	f->out.rates = f->rates;
+	if (!f->rates && f->err.code == SB_EINTERRUPTED) { /* while their names were looked up */
+		f->err = (struct sb_err){ 0 };
+		f->out.ended_early = true;
+		return 0;
+	}
 	if (!f->rates)
 		return -1;
 	if (f->rates->slices < FIND_SLICES)
