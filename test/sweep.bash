@@ -8,6 +8,7 @@
 sweep() {
 	local asked=" $* " sb_limit=50
 
+	# shellcheck disable=SC2034 # sb reads it
 	[[ $asked != *' --time '+([0-9])'s '* ]] || { asked=${asked#* --time } sb_limit=$((${asked%%s *} + 45)); }
 	sb sweep -q -p "$@" --json "$T/sweep.json"
 }
