@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Children of a process that no process traces are not seen: what they call is counted all the same, and
+# sbinject does not see the children of a process without a tracer: it counts their calls all the same, and
 # one that loads a library does not wait for an answer that never comes.
 # quick
 # beside others

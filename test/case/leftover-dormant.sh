@@ -3,8 +3,8 @@
 # beside others
 # limit: 180 s
 # An agent in an interpreter that runs no Python code cannot be taken out. After SIGKILL of both, and
-# after a detach, that is said with its reason and is a failure of `recover`; it does not prevent an
-# attach, and goes as soon as the interpreter runs, with the next attach or `recover`.
+# after a detach, sbinject names the reason and `recover` fails. Such an agent does not prevent an attach,
+# and the next attach or `recover` takes it out once the interpreter runs.
 . "$SRC/test/lib.sh"
 need_python
 

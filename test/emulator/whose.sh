@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# Sourced by guest.sh: whom a pid= means when numbers are used again or are another namespace's, and
-# who waits for whom: no other process for a delay, nor for a file.
+# Sourced by guest.sh: which process a pid= means where a number is used again or is another namespace's.
+# A delay holds no other process, nor does a file.
 last=/proc/sys/kernel/ns_last_pid
 counted() { hits $V:victim_work; }
 none() { same "hits of $1" "$(counted)" 0; }
