@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "account.h"
+#include "behind.h"
 #include "stat.h"
 #include "verdict.h"
 #include "src/base/must.h"
@@ -231,7 +232,8 @@ static void fill_parts(const struct drive *drive, const struct work *work, doubl
 		add_lanes(drive, work, "by thread", LANE_THREAD, lanes, target);
 }
 
-static void fill_hits(const struct infer_data *data, struct sweep_target *target)
+static void fill_hits(const struct drive *drive, const struct infer_data *data,
+		      struct sweep_target *target)
 {
 	double p;
 
@@ -239,6 +241,8 @@ static void fill_hits(const struct infer_data *data, struct sweep_target *target
 	target->t0_ns = infer_level(data, 0).t;
 	target->hits_change = infer_hits(data, data->n_arms - 1, &p);
 	target->hits_differ = p < HITS_LEVEL && fabs(target->hits_change.est) > HITS_SHARE;
+	if (!drive->cfg.response && !drive->cfg.runs)
+		behind_fill(data, drive->cfg.threshold, &target->calls);
 }
 
 /* Numbers of its own: kappa does not depend on whether there are counters. */
@@ -289,7 +293,7 @@ static void measured(const struct drive *drive, const struct work *work, struct 
 	if (!drive->cfg.aligned && drive->rounded && work->window_ns > 0 && !drive->cfg.response)
 		judged.data.resolution_ns = drive->pilot.t_ns / work->window_ns *
 					    fmax(drive->pilot.t_ns, drive->pilot.period_ns);
-	fill_hits(&judged.data, target);
+	fill_hits(drive, &judged.data, target);
 	fill_unadjusted(drive, &of, &judged.data, target);
 	fill_doses(&judged, work, target);
 	drive_slack(drive, work, &judged, rng, target);
@@ -426,7 +430,7 @@ static void warn_all(const struct drive *drive, struct sweep_result *res)
 		if (target->verdict == VERDICT_HIDDEN && res->gates.load == LOAD_UNKNOWN &&
 		    !drive->cfg.response && !res->runs)
 			hidden = true;
-		if (target->hits_differ)
+		if (target->hits_differ && !target->calls.ahead)
 			sweep_result_warn(res,
 					  "%s: hits per item changed by %.1f %% with the delay: "
 					  "a poller absorbs it, or the work changed",

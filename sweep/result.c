@@ -61,6 +61,7 @@ static void target_init(struct sweep_target *target)
 {
 	target->kappa = target->kappa_beyond = target->kappa_robust = SWEEP_UNKNOWN;
 	target->slack_ns = target->gain_ceiling_ns = target->hits_change = SWEEP_UNKNOWN;
+	target->calls.behind = target->calls.kappa = SWEEP_UNKNOWN;
 	target->inclusive_ns = target->range[0] = target->range[1] = SWEEP_UNKNOWN;
 	target->unadjusted = SWEEP_UNKNOWN;
 	target->adjusted_width = NAN;

@@ -134,6 +134,14 @@ struct sweep_hold {
 	bool late; /* that is more than the blocks, with their windows, have shown */
 };
 
+/* Do its calls keep up with the items under a delay? See behind.h. */
+struct sweep_calls {
+	size_t arm;		      /* dose[arm]; 0: unknown */
+	struct sweep_estimate behind; /* the share of the delay that the items do not feel yet */
+	struct sweep_estimate kappa;  /* felt in the end, if an item needs as many calls then */
+	bool ahead;		      /* work done ahead may hide the delay until it is used up */
+};
+
 struct sweep_target {
 	char *spec;
 	struct sweep_estimate kappa;	    /* slope at no delay: the verdict is based on it */
@@ -165,6 +173,7 @@ struct sweep_target {
 	double hits_per_item; /* in SHAM */
 	struct sweep_estimate hits_change; /* at the largest dose against SHAM: ratio - 1 */
 	bool hits_differ;		   /* a poller absorbs the delay, or the work changed */
+	struct sweep_calls calls;
 	double dose_given; /* hits under a dose: given over set, interruptions left out; NAN */
 	struct sweep_dose *dose; /* dose[0] is SHAM with delay 0 */
 	size_t n_doses;		 /* SHAM included */

@@ -283,6 +283,28 @@ static bool for_long(const struct sweep_result *res, struct sweep_target *target
 	return false;
 }
 
+/* What work done ahead hides until it is used up is neither hidden nor felt in part. */
+static bool keeps_up(struct sweep_target *target)
+{
+	const struct sweep_calls *calls = &target->calls;
+	const struct sweep_dose *dose;
+	char delay[32], beyond[32];
+	double h0, h;
+
+	if (!calls->ahead || target->kappa.lo > FULL_HALF)
+		return true;
+	dose = &target->dose[calls->arm];
+	h0 = target->hits_per_item;
+	h = dose->hits_per_item;
+	decide(target, VERDICT_INCONCLUSIVE,
+	       "its calls fall behind the items (%+.2g %% with %s): work done ahead may hide a "
+	       "delay until it is used up; beyond about %s an item it is felt then: more --time",
+	       (h / h0 - 1) * 100, time_text((double)dose->delay_ns, delay, sizeof(delay)),
+	       time_text(fmax(0, 1 - calls->kappa.est) * dose->x_ns * h0 / h, beyond,
+			 sizeof(beyond)));
+	return false;
+}
+
 /*
  * That a covariate is not changed by the delay can be refuted, but not shown: a small change is as
  * much as its noise. So what an adjusted time says may not be what is excluded without adjusting,
@@ -362,8 +384,9 @@ void verdict_judge(struct sweep_result *res)
 			forget(target);
 		if (gated(res, target) || target->screened || too_little(target))
 			continue;
-		if (in_time(target) && for_long(res, target) && told_apart(res, target) &&
-		    unadjusted_agrees(res, target) && lanes_agree(target, res->threshold))
+		if (in_time(target) && for_long(res, target) && keeps_up(target) &&
+		    told_apart(res, target) && unadjusted_agrees(res, target) &&
+		    lanes_agree(target, res->threshold))
 			p[i] = by_interval(target, res->threshold);
 	}
 	stat_holm(p, res->n_targets);

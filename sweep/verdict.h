@@ -44,6 +44,8 @@
  * Where it is not clear how many lanes are side by side, a verdict stands that holds for the fewest
  * and for the most; else INCONCLUSIVE, with both kappas.
  *
+ * Where the calls fall behind the items (behind.h), only CRITICAL stands; else INCONCLUSIVE.
+ *
  * A delay that makes the program faster (hi < -d) is INCONCLUSIVE, with that reason.
  */
 #define VERDICT_BLOCKS 2

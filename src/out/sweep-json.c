@@ -186,6 +186,9 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "hits_per_item", real(t->hits_per_item));
 	put_estimate(o, "hits_change", t->hits_change, NULL);
 	json_put(o, "hits_differ", json_boolean(t->hits_differ));
+	put_estimate(o, "calls_behind", t->calls.behind, NULL);
+	put_estimate(o, "calls_kappa", t->calls.kappa, NULL);
+	json_put(o, "calls_ahead", json_boolean(t->calls.ahead));
 	json_put(o, "settle_s", real(t->settle_s));
 	json_put(o, "held", held_json(&t->hold));
 	json_put(o, "screened", json_boolean(t->screened));

@@ -151,7 +151,7 @@ static void print_reasons(FILE *to, const struct sweep_result *res, size_t n)
 
 		if (t->reason[0])
 			print_reason(to, res, n, i);
-		if (t->hits_differ) {
+		if (t->hits_differ && !t->calls.ahead) {
 			out_shown(to, t->spec);
 			fprintf(to,
 				": hits per item differ between arms (%+.1f %%): the delay changes "

@@ -304,6 +304,7 @@ static inline void sim_run(struct sim *sim, double seconds)
 
 	while (seconds > 1e-12) {
 		double dt = fmin(seconds, cfg->step_s), x, effect = sim_effect(sim, &x), t, items;
+		double missing = sim->missing, calls; /* items' worth */
 
 		sim_noise(sim, dt);
 		if (cfg->buffer > 0)
@@ -316,11 +317,12 @@ static inline void sim_run(struct sim *sim, double seconds)
 		    cfg->at_once * effect + (1 - cfg->at_once) * sim->felt;
 		t = fmax(t, cfg->t0_ns * 0.05);
 		items = sim_served(sim, dt, t);
+		calls = items - (sim->missing - missing);
 		sim->done += items;
 		sim->amount += items * 10 * (1 + sim->mix);
-		sim->injected += items * x;
+		sim->injected += calls * x;
 		for (size_t i = 0; sim->hooked && i < cfg->n_targets; i++)
-			sim->hits[i] += items * sim_hits(sim, i);
+			sim->hits[i] += calls * sim_hits(sim, i);
 		sim->t += dt;
 		seconds -= dt;
 		sim_publish(sim);

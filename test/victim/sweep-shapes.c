@@ -20,7 +20,7 @@
  *	batch [step=4000 fixed=800 each=20]	sizes its batches by the time left of a step
  *	pipeline [a=300 b=600 c=300]	three stages; b sets the pace
  *	queue [make=200 take=1000 room=4 rest=0]	a producer that waits for room, a
- *			consumer
+ *			consumer; rest=2: both rest
  *	open [service=300 every=1000]	requests come at a rate of their own
  *	often [item=1800 calls=25000]	busy() so many times an item; idle() as often beside it
  *	slow-few [each=20 slow=1500 fast=250]	one of `each` requests is slow and passes part()

@@ -47,11 +47,12 @@ VICTIM_HOOKED void queue_pop(void)
 
 static void *producer(void *arg)
 {
+	sweep_work work = sweep_param("rest", 0) > 1 ? sweep_how() : sweep_spin;
 	double us = sweep_param("make", 200);
 
 	sweep_pin(1);
 	for (;;) {
-		sweep_spin(us);
+		work(us);
 		produce();
 		queue_push();
 	}
