@@ -9,6 +9,8 @@
 
 #define LEVEL	  0.05
 #define FULL_HALF 0.5
+/* From so many lanes on, what one of them feels is not what is felt of all injected time. */
+#define LANES_SEVERAL 1.2
 /* A slack that is worth a word, as a share of the time per item. */
 #define SLACK_MATTERS 0.05
 /* Between these the injected time is hits times dose. */
@@ -185,7 +187,12 @@ static void critical(struct sweep_target *target, bool amplified)
 	double slack = slack_allowed(target);
 	char text[32];
 
-	if (amplified || !(slack > 0))
+	if (amplified && target->lanes >= LANES_SEVERAL)
+		decide(target, VERDICT_CRITICAL,
+		       "a delay is amplified: a lane that is delayed holds others up; of the time "
+		       "injected into all %.2g lanes %.2f is felt",
+		       target->lanes, target->kappa.est / target->lanes);
+	else if (amplified || !(slack > 0))
 		decide(target, VERDICT_CRITICAL, "%s",
 		       amplified ? "a delay is amplified" : "a delay is felt in full");
 	else

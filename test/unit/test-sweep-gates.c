@@ -70,6 +70,10 @@ static void test_critical_names_the_slack_that_may_be(void **state)
 	target->kappa = (struct sweep_estimate){ 1.4, 1.2, 1.6 };
 	verdict_judge(res);
 	assert_string_equal(target->reason, "a delay is amplified");
+	target->lanes = 2;
+	verdict_judge(res);
+	assert_non_null(strstr(target->reason, "injected into all 2 lanes 0.70 is felt"));
+	target->lanes = 1;
 	/* More than all of a delay is no part of it. */
 	target->slack_kind = SLACK_UNKNOWN;
 	target->kappa = (struct sweep_estimate){ 1.95, 0.26, 3.68 };
