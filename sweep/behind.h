@@ -23,7 +23,7 @@
  *	fewer calls do the same work	as the first: the data do not tell them apart
  *
  * ahead: the first or the third is shown, by one dose: of a large one the slack is a small part.
- * That dose is the one that is told of, else the largest is. threshold: a share below it is none.
+ * `arm` is this dose, or else the largest. threshold: a share below it is none.
  * Unknown, and not ahead, where nothing was injected, and in fewer than two blocks with calls.
  */
 void behind_fill(const struct infer_data *data, double threshold, struct sweep_calls *out);
