@@ -4,7 +4,7 @@
 # processor of the consumer, with any seed. Unasked it reads /proc and loads nothing. SIGKILL leaves
 # neither a program nor a hook.
 # limit: 240 s
-# beside idle work, first of two
+# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 need python3
