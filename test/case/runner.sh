@@ -73,13 +73,13 @@ nap 0.3
 rmdir "$T/single"
 EOF
 }
-beside() { # NAME COMMENT [OTHER [SECONDS]]
+beside() { # NAME COMMENT [OTHER]
 	a_case "$1" <<EOF
 # $2
 touch "$T/at-$1" "$T/was-$1"
 [ ! -e "$T/single" ] || fail 'beside one that is alone'
 [ -z "${3:-}" ] || [ "\$(nproc)" -eq 1 ] || wait_for \${PATIENCE:-20} test -e "$T/was-${3:-}" || fail 'without ${3:-}'
-nap ${4:-1}
+nap 1
 rm "$T/at-$1"
 EOF
 }
@@ -87,7 +87,7 @@ single plain 'alone'
 single quiet 'beside idle work'
 beside one 'beside idle work, two at a time' other
 beside other 'beside idle work, two at a time' one
-beside live 'beside others, as live idle work' '' 2 # it ends behind them
+beside live 'beside others, as live idle work'
 run 0
 same 'all of them' "$(names)" 'live one other plain quiet '
 rm "$T"/was-*
