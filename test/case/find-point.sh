@@ -4,7 +4,7 @@
 # --dry-run nothing is delayed, and the command of the sweep is printed. An interrupt at any step leaves
 # the victim as it was, and what is known is printed.
 # limit: 120 s
-# beside idle work, two at a time
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 
