@@ -3,7 +3,7 @@
 # The sweep of docs/cuda-guide.md, "From a bpftrace script": what launches cost the result, where a step waits for all
 # of them, and then for the device.
 # limit: 130 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 need python3
 export INFERENCE_LIBS="$V"

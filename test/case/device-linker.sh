@@ -4,6 +4,7 @@
 # long. The tracer is killed, or both are, or the session ends: what that thread returns into stays, the program goes on,
 # and nothing is left afterwards.
 # limit: 120 s
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 export XDG_CONFIG_HOME="$T/none"
 mkdir "$T/dev"

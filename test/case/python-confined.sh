@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
+# beside others, as live idle work
 # A seccomp filter that would end an interpreter for loading the agent does not come to see that: it
 # is loaded where the filter is suspended, or not at all.
 . "$SRC/test/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
+# beside others, as live idle work
 # limit: 600 s
 # Attaches ($CYCLES an interpreter) and detaches on a program that allocates, collects, imports, starts threads and
 # forks all the time: no deadlock, and no mapping, descriptor, thread or memory more than before.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
+# beside others, as live idle work
 # limit: 120 s
 # A program of 1200 modules is not kept waiting while the agent looks at them: how long it held the
 # interpreter's lock at most is measured and said, and the counts are exact all the same, also those

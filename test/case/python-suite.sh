@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others
+# beside others, as live idle work
 # limit: 400 s
 # The interpreter's own tests, launched with every Python function counted and delayed, say what they
 # say alone.

@@ -61,6 +61,38 @@ sed -i '2i# quick' "$tree/test/case/plum.sh"
 run 0 -q
 same 'the quick ones' "$(names)" 'plum '
 
+# Two that compute little are there at once. What says nothing, or no more than "beside idle work", has neither of
+# them beside it, and no live idle work.
+rm "$tree"/test/case/*
+single() { # NAME COMMENT
+	a_case "$1" <<EOF
+# $2
+mkdir "$T/single" || fail 'two at once'
+nap 0.3
+! ls "$T"/at-* 2>/dev/null || fail 'not alone'
+rmdir "$T/single"
+EOF
+}
+beside() { # NAME COMMENT [OTHER]
+	a_case "$1" <<EOF
+# $2
+touch "$T/at-$1" "$T/was-$1"
+[ ! -e "$T/single" ] || fail 'beside one that is alone'
+[ -z "${3:-}" ] || [ "\$(nproc)" -eq 1 ] || wait_for \${PATIENCE:-20} test -e "$T/was-${3:-}" || fail 'without ${3:-}'
+nap 1
+rm "$T/at-$1"
+EOF
+}
+single plain 'alone'
+single quiet 'beside idle work'
+beside one 'beside idle work, two at a time' other
+beside other 'beside idle work, two at a time' one
+beside live 'beside others, as live idle work'
+run 0
+same 'all of them' "$(names)" 'live one other plain quiet '
+rm "$T"/was-*
+[ "$(nproc)" -eq 1 ] || PATIENCE=1 run 1 -j 1 # and one alone sees that it is
+
 # The number of a process of another session, as if one of the case's own had had it before.
 sleep 1000 &
 stranger=$!

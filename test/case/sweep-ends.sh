@@ -3,7 +3,7 @@
 # A sweep that ends early (Ctrl-C, the target's end, too little time) reports what is known and why it
 # ended, and leaves the target as it was; the budget is kept.
 # limit: 90 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

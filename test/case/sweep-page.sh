@@ -3,7 +3,7 @@
 # The page of a sweep is well-formed, fetches nothing, and says nothing that its document does not
 # say, whatever the names and the verdicts are; in a browser it fits a telephone and a wide screen.
 # limit: 240 s
-# beside others
+# beside others, as idle work
 . "$SRC/test/lib.sh"
 need python3
 

@@ -3,7 +3,7 @@
 # A progress source that does not answer, does not move, goes back or has no such number is an error
 # that says so, and the target is left alone.
 # limit: 120 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 need python3

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Attach and detach 25 times while threads come and go on the smallest stacks.
 # limit: 120 s
-# beside others
+# beside others, as live idle work
 . "$SRC/test/lib.sh"
 
 start threads "$V/threads" churn 3

@@ -5,7 +5,7 @@
 # none; SIGKILL of the tracer, of the command line and of both, and detaches in the middle. No program
 # is harmed, and no call has a frame that it did not have.
 # limit: 300 s
-# beside others
+# beside others, as live idle work
 . "$SRC/test/lib.sh"
 need_python versions
 
