@@ -205,7 +205,7 @@ static void add_longer(const struct find_next_about *about, struct out_find *out
 		time_s = MORE * about->time_s;
 	find_next_add(out,
 		      check ? "whether the load has a rate of its own" :
-		      early ? "the whole of what ended early" :
+		      early ? FIND_NEXT_WHOLE :
 			      "more time, for what is not decided or not sharp",
 		      command_of(about, keep, NULL, time_s, extra));
 }

@@ -18,6 +18,7 @@ struct find_next_about {
 
 /* Fills out->next. The commands belong to *out: find_next_free(). */
 void find_next(const struct find_next_about *about, struct out_find *out);
+#define FIND_NEXT_WHOLE "the whole of what ended early"
 /* Takes over the command. */
 void find_next_add(struct out_find *out, const char *why, char *command);
 void find_next_free(struct out_find *out);

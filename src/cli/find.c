@@ -338,10 +338,19 @@ static void sweep_and_propose(struct find *f, char **word, size_t n, double time
 
 	memcpy(plain, word, (n + 1) * sizeof(*plain));
 	run_sweep(f, word, n);
+	if (!f->document && f->out.ended_early)
+		find_next_add(&f->out, FIND_NEXT_WHOLE, find_join(plain));
 	about.document = f->document;
 	about.is_target = progress_kind_of(f->progress) == PROGRESS_TARGET;
 	find_next(&about, &f->out);
 	f->out.ended_early |= find_ended_early(f->document);
+}
+
+static void leave_out_sweep(struct find *f)
+{
+	f->out.ended_early = true;
+	f->out.why = "not run: ended before it";
+	find_next_add(&f->out, FIND_NEXT_WHOLE, must_strdup(f->out.command[2]));
 }
 
 static void step_sweep(struct find *f)
@@ -365,7 +374,7 @@ static void step_sweep(struct find *f)
 	if (f->opt.no_sweep)
 		f->out.why = "not run: --dry-run";
 	else if (f->out.ended_early || interrupted())
-		f->out.why = "not run: ended before it";
+		leave_out_sweep(f);
 	else
 		sweep_and_propose(f, word, n, (double)(left / S));
 }
