@@ -9,7 +9,7 @@ need python3
 
 start found "$V/found" join
 snapshot "$pid"
-found='' seen='' tries=0
+found='' calm=0
 for _ in 1 2 3; do
 	sb find -p "$pid" --time 28s --json "$T/run.json"
 	[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc: $(cat sb.err)"
@@ -45,14 +45,13 @@ print("busy", s["cpus_busy"], "steal", s["cpus_steal"], "equal arms", apart)
 sys.exit(3 if noise else 4)
 P
 	case $? in
-	3) seen=yes ;;
-	4) ;;
+	3) ;;
+	4) calm=$((calm + 1)) ;;
 	*) fail 'see above' ;;
 	esac
-	tries=$((tries + 1))
 	[ "$SECONDS" -lt 120 ] || break
 done
-[ "$found" ] || [ "$seen" ] || [ "$tries" -lt 2 ] || fail "$tries sweeps saw no noise: $(cat sb.out)"
+[ "$found" ] || [ "$calm" -lt 2 ] || fail "$calm sweeps saw no noise: $(cat sb.out)"
 [ "$found" ] || { finish found "$pid"; skip 'too noisy a machine'; }
 grep -q '^The answer$' sb.out || fail "no answer: $(cat sb.out)"
 sed -n '/^what limits/,/^what does not/p' sb.out | grep -q '^  :critical:' || fail "$(cat sb.out)"

@@ -17,7 +17,7 @@ explains() {
 	local want=$1 program=$2 function=$3 try
 
 	shift 3
-	tries=0 seen=''
+	tries=0 calm=0 seen=''
 	for try in 1 2 3; do
 		seed=$((seed + 1))
 		sweep "$pid" "$function" --progress :item --time 7s --threshold 0.2 --seed $seed "$@"
