@@ -14,7 +14,7 @@
 #define GOAL 0.2
 #define MORE 2.0 /* times the time, where it is not known how much is enough */
 
-enum { OPTION_SIZE = 128, ADDED_MOST = 4 };
+enum { OPTION_SIZE = 128 };
 
 /* What a reason names: the text behind `mark`, up to a space or the end of a clause. */
 struct named {
