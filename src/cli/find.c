@@ -10,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 #include "command.h"
+#include "find-next.h"
 #include "options.h"
+#include "sweep.h"
 #include "src/base/must.h"
-#include "src/live/candidates-infer.h"
 #include "src/live/candidates-names.h"
 #include "src/live/explain.h"
 #include "src/live/find.h"
+#include "src/live/progress.h"
 #include "src/out/explain.h"
 #include "src/out/find.h"
 #include "src/out/out.h"
@@ -29,7 +31,7 @@
 #define EXPLAIN_NS	(5 * S)
 #define COUNT_NS	(2 * S)
 
-enum { SWEPT_MOST = 4, WORDS_MOST = 2 * SWEPT_MOST + 13 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
+enum { WORDS_MOST = 2 * FIND_SWEPT_MOST + 13 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
 #define SWEPT_LEAST 0.02
 
 struct find {
@@ -39,8 +41,9 @@ struct find {
 	struct explain_result *explain;
 	struct find_rates *rates;
 	char *pids, *progress;
-	char every[SWEPT_MOST][EVERY_SIZE]; /* words of the sweep */
-	char dir[64], path[96];		    /* of the sweep's document; "": none */
+	char every[FIND_SWEPT_MOST][EVERY_SIZE]; /* words of the sweep */
+	char why[576];				 /* why the sweep gave no result */
+	char dir[64], path[96];			 /* of the sweep's document; "": none */
 	char *document;
 	int status;
 	struct sb_err err;
@@ -104,23 +107,6 @@ static FILE *shown(const struct find *f)
 	return quiet ? NULL : stdout;
 }
 
-/* "sbinject WORD...", for a shell; the caller frees. */
-static char *join(char *const *word)
-{
-	char *text = must_strdup("sbinject");
-
-	for (; *word; word++) {
-		char *quoted = candidates_word(*word), *more;
-
-		if (asprintf(&more, "%s %s", text, quoted) < 0)
-			abort();
-		free(quoted);
-		free(text);
-		text = more;
-	}
-	return text;
-}
-
 static char *list_pids(const struct session_config *cfg)
 {
 	char *text = must_calloc(cfg->n_pids, 16), *to = text;
@@ -152,7 +138,7 @@ static int step_explain(struct find *f)
 	FILE *to = shown(f);
 
 	put_shared(f, word, 3);
-	f->out.command[0] = join(word);
+	f->out.command[0] = find_join(word);
 	if (to)
 		out_find_step(to, 1, "Where do the threads spend a second, and in which functions?",
 			      f->out.command[0]);
@@ -174,6 +160,13 @@ static int step_explain(struct find *f)
 	return 0;
 }
 
+/* Processes that begin later, too; for a breakpoint they are always followed. */
+static bool hooks_later(const struct find *f)
+{
+	return f->opt.follow || f->opt.session.mechanism == MECHANISM_INT3 ||
+	       f->job.backend != &backend_inject;
+}
+
 static char *count_command(const struct find *f)
 {
 	char *word[32 + WORDS_MOST];
@@ -188,8 +181,10 @@ static char *count_command(const struct find *f)
 		return NULL;
 	word[n++] = (char *)"--for";
 	word[n++] = (char *)"2s";
+	if (!hooks_later(f))
+		word[n++] = (char *)"--no-follow";
 	put_shared(f, word, n);
-	return join(word);
+	return find_join(word);
 }
 
 static int step_count(struct find *f)
@@ -213,8 +208,7 @@ static int step_count(struct find *f)
 	}
 	if (!f->rates)
 		return -1;
-	if (f->rates->slices < FIND_SLICES)
-		f->out.ended_early = true;
+	f->out.ended_early |= f->rates->ended;
 	if (to)
 		out_find_rates(to, f->rates);
 	if (f->opt.progress)
@@ -223,7 +217,10 @@ static int step_count(struct find *f)
 		f->progress = must_strdup(f->rates->rate[f->rates->point].target);
 	f->out.progress = f->progress;
 	f->out.given = f->opt.progress != NULL;
-	if (!f->progress)
+	if (!f->progress && f->rates->unhooked > 0)
+		f->out.why = "no candidate is called regularly in the processes that are hooked, "
+			     "and others began after the attach: --follow hooks these";
+	else if (!f->progress)
 		f->out.why =
 			"no candidate is called regularly: give what counts the items, --progress";
 	return 0;
@@ -247,7 +244,7 @@ static size_t sweep_words(struct find *f, char **word, char *time)
 	size_t n = 0, targets = 0;
 
 	word[n++] = (char *)"sweep";
-	for (size_t i = 0; i < f->rates->n && targets < SWEPT_MOST; i++) {
+	for (size_t i = 0; i < f->rates->n && targets < FIND_SWEPT_MOST; i++) {
 		const struct find_rate *r = &f->rates->rate[i];
 
 		if (!r->calls || r->share < SWEPT_LEAST)
@@ -268,12 +265,24 @@ static size_t sweep_words(struct find *f, char **word, char *time)
 	return put_shared(f, word, n);
 }
 
-static void read_document(struct find *f)
+/* The document, or why there is none. An interrupt before the first window is no error: the answer
+ * has what is known. */
+static void read_document(struct find *f, const struct sb_err *swept)
 {
 	struct sb_err err = { 0 };
 	size_t len;
 
-	f->out.why = "the sweep gave no result";
+	if (swept->code == SB_EINTERRUPTED) {
+		f->status = 0;
+		f->out.ended_early = true;
+		f->out.why = "ended before its first window";
+		return;
+	}
+	if (swept->code)
+		command_print_error(swept);
+	snprintf(f->why, sizeof(f->why), "it gave no result%s%s", swept->code ? ": " : "",
+		 swept->code ? swept->what : "");
+	f->out.why = f->why;
 	if (spec_read_bytes(f->path, "find", &f->document, &len, &err) < 0)
 		return;
 	f->document = must_realloc(f->document, len + 1);
@@ -283,6 +292,8 @@ static void read_document(struct find *f)
 
 static void run_sweep(struct find *f, char **word, size_t n)
 {
+	struct sb_err err = { 0 };
+
 	snprintf(f->dir, sizeof(f->dir), "/tmp/sbinject-find.XXXXXX");
 	if (!mkdtemp(f->dir)) {
 		err_sys(&f->err, SB_EFILE, "cannot make a folder in /tmp");
@@ -295,10 +306,51 @@ static void run_sweep(struct find *f, char **word, size_t n)
 	if (!shown(f))
 		word[n++] = (char *)"-q";
 	word[n] = NULL;
-	f->status = cmd_sweep.run(&cmd_sweep, (int)n, word);
-	read_document(f);
+	f->status = sweep_by_words((int)n, word, &err);
+	read_document(f, &err);
 	unlink(f->path);
 	rmdir(f->dir);
+}
+
+/* The same, with processes that begin later. */
+static void propose_follow(struct find *f)
+{
+	char *word[WORDS_MOST] = { (char *)"find", (char *)"--follow" }, time[32];
+	size_t n = 2;
+
+	if (f->opt.progress) {
+		word[n++] = (char *)"--progress";
+		word[n++] = f->progress;
+	}
+	if (f->opt.time_ns) {
+		snprintf(time, sizeof(time), "%llus", (unsigned long long)(f->opt.time_ns / S));
+		word[n++] = (char *)"--time";
+		word[n++] = time;
+	}
+	put_shared(f, word, n);
+	find_next_add(&f->out, "processes that begin later, too", find_join(word));
+}
+
+static void sweep_and_propose(struct find *f, char **word, size_t n, double time_s)
+{
+	char *plain[WORDS_MOST];
+	struct find_next_about about = { .word = plain, .time_s = time_s };
+
+	memcpy(plain, word, (n + 1) * sizeof(*plain));
+	run_sweep(f, word, n);
+	if (!f->document && f->out.ended_early)
+		find_next_add(&f->out, FIND_NEXT_WHOLE, find_join(plain));
+	about.document = f->document;
+	about.is_target = progress_kind_of(f->progress) == PROGRESS_TARGET;
+	find_next(&about, &f->out);
+	f->out.ended_early |= find_ended_early(f->document);
+}
+
+static void leave_out_sweep(struct find *f)
+{
+	f->out.ended_early = true;
+	f->out.why = "not run: ended before it";
+	find_next_add(&f->out, FIND_NEXT_WHOLE, must_strdup(f->out.command[2]));
 }
 
 static void step_sweep(struct find *f)
@@ -314,7 +366,7 @@ static void step_sweep(struct find *f)
 		f->out.why = "no function that is called has 2 % of the samples";
 		return;
 	}
-	f->out.command[2] = join(word);
+	f->out.command[2] = find_join(word);
 	if (to)
 		out_find_step(to, 3,
 			      "Which of them sets the pace? Each is delayed a little, now and then",
@@ -322,9 +374,9 @@ static void step_sweep(struct find *f)
 	if (f->opt.no_sweep)
 		f->out.why = "not run: --dry-run";
 	else if (f->out.ended_early || interrupted())
-		f->out.why = "not run: ended before it";
+		leave_out_sweep(f);
 	else
-		run_sweep(f, word, n);
+		sweep_and_propose(f, word, n, (double)(left / S));
 }
 
 static void find(struct find *f)
@@ -343,6 +395,8 @@ static void find(struct find *f)
 	f->out.why = "ended before a progress point was found";
 	if (!f->out.ended_early && step_count(f) < 0)
 		return;
+	if (f->rates && f->rates->unhooked > 0)
+		propose_follow(f);
 	if (f->progress)
 		step_sweep(f);
 	if (shown(f))
@@ -367,6 +421,7 @@ static int find_main(const struct command *cmd, int argc, char **argv)
 	}
 	for (int i = 0; i < FIND_STEPS; i++)
 		free(f.out.command[i]);
+	find_next_free(&f.out);
 	explain_free(f.explain);
 	find_rates_free(f.rates);
 	free(f.pids);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "command.h"
+#include "sweep.h"
 #include "sweep-options.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
@@ -393,8 +394,10 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	c->begin = sweep_load_read();
 	res = c->own.runs ? sweep_runs(&c->job, &why) : sweep_live(&c->job, &why);
 	if (!res) {
-		if (why.code) /* a launched command may run for long after that */
+		if (why.code && c->opt.command) /* it may run for long after that */
 			command_print_error(&why);
+		else
+			c->err = why;
 		if (sweep_live_end(&c->job, &late) < 0 && !why.code)
 			c->err = why = late;
 		return err_exit_status(why.code);
@@ -413,7 +416,7 @@ static int sweep(struct sweep_command *c, int argc, char **argv)
 	return status;
 }
 
-static int sweep_main(const struct command *cmd, int argc, char **argv)
+int sweep_by_words(int argc, char **argv, struct sb_err *err)
 {
 	struct sweep_command c = { 0 };
 	char **whole = malloc((size_t)(argc + 1) * sizeof(*whole));
@@ -426,15 +429,14 @@ static int sweep_main(const struct command *cmd, int argc, char **argv)
 	    options_parse(argc, argv, VERB_SWEEP, &c.opt, &c.err) < 0) {
 		status = err_exit_status(c.err.code);
 	} else if (c.opt.help) {
-		command_print_usage(stdout, cmd);
+		command_print_usage(stdout, &cmd_sweep);
 		status = 0;
 	} else if (check_words(&c) < 0 || check_response(&c) < 0 || check_command(&c) < 0) {
 		status = err_exit_status(c.err.code);
 	} else {
 		status = sweep(&c, whole_argc, whole);
 	}
-	if (c.err.code)
-		command_print_error(&c.err);
+	*err = c.err;
 	progress_close(c.job.progress);
 	progress_close(c.job.response);
 	for (size_t i = 0; i < SWEEP_ADJUST; i++)
@@ -446,6 +448,17 @@ static int sweep_main(const struct command *cmd, int argc, char **argv)
 	free(c.job.can_time);
 	free(c.spec);
 	free(whole);
+	return status;
+}
+
+static int sweep_main(const struct command *cmd, int argc, char **argv)
+{
+	struct sb_err err = { 0 };
+	int status = sweep_by_words(argc, argv, &err);
+
+	(void)cmd;
+	if (err.code)
+		command_print_error(&err);
 	return status;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "candidates-infer.h"
 #include "elf/module.h"
@@ -14,8 +15,9 @@
 #include "src/base/caps.h"
 #include "src/base/must.h"
 
-enum { SWEPT_MOST = 5 };
-#define SWEPT_LEAST 0.02
+enum { SWEPT_MOST = 5, LOOKS = 5 };
+#define LOOK_AGAIN_NS 100000000
+#define SWEPT_LEAST   0.02
 
 static bool is_main(const struct session_config *cfg, struct image *img)
 {
@@ -104,6 +106,8 @@ static size_t parse(struct explain_result *res, struct spec_list *list, size_t *
 
 static void judge(struct explain_candidate *c, const struct result_target *t)
 {
+	free(c->why);
+	c->why = NULL;
 	c->hookable = t->n_sites > 0;
 	if (c->hookable)
 		return;
@@ -112,30 +116,44 @@ static void judge(struct explain_candidate *c, const struct result_target *t)
 								    "it cannot be hooked");
 }
 
+/* In the processes that run now. False: none can be hooked. */
+static bool look_up(const struct sweep_job *job, const struct session_config *cfg, const size_t *of,
+		    struct explain_result *res)
+{
+	struct sb_err err = { 0 };
+	struct session_core *s = session_open(job->backend, cfg, &err);
+	struct result *list = s ? job->backend->list(s, &err) : NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < cfg->targets.count; i++) {
+		struct explain_candidate *c = &res->candidate[of[i]];
+
+		if (list && i < list->n_targets) {
+			judge(c, &list->target[i]);
+		} else {
+			free(c->why);
+			c->why = must_strdup(err.code ? err.what : "it was not looked up");
+		}
+		any |= c->hookable;
+	}
+	result_free(list);
+	if (s)
+		session_free(s);
+	return any;
+}
+
 void candidates_check(struct sweep_job *job, struct explain_result *res)
 {
 	struct session_config cfg = job->opt->session;
 	size_t of[CANDIDATES_MOST] = { 0 };
-	struct sb_err err = { 0 };
-	struct session_core *s;
-	struct result *list = NULL;
 
 	cfg.targets = (struct spec_list){ 0 };
 	cfg.look_only = true;
 	if (!parse(res, &cfg.targets, of))
 		return;
-	s = session_open(job->backend, &cfg, &err);
-	list = s ? job->backend->list(s, &err) : NULL;
-	for (size_t i = 0; i < cfg.targets.count; i++) {
-		if (list && i < list->n_targets)
-			judge(&res->candidate[of[i]], &list->target[i]);
-		else
-			res->candidate[of[i]].why = must_strdup(err.code ? err.what :
-									   "it was not looked up");
-	}
-	result_free(list);
-	if (s)
-		session_free(s);
+	/* Of a program that runs again and again there may be no process at this instant. */
+	for (int i = 1; !look_up(job, &cfg, of, res) && i < LOOKS; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = LOOK_AGAIN_NS }, NULL);
 	spec_list_free(&cfg.targets);
 }
 

@@ -5,6 +5,7 @@
  * progress with them if that is a target's hits. Other sources are read right before or after.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -407,7 +408,16 @@ static bool launched(const struct live *l)
 	return l->job->opt->command && !l->job->opt->session.n_pids;
 }
 
-/* Without a session nothing is held up: a signal ends sbinject at once. */
+/* A caller that blocks signals (`find`) wants this step to end. */
+static bool signal_waits(void)
+{
+	sigset_t set;
+
+	sigpending(&set);
+	return sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP);
+}
+
+/* Without a session nothing is held up: a signal that is not blocked ends sbinject at once. */
 static bool look_wait(void *of, uint64_t ns)
 {
 	struct live *l = of;
@@ -417,7 +427,10 @@ static bool look_wait(void *of, uint64_t ns)
 	nanosleep(&(struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
 				      .tv_nsec = (long)(ns % 1000000000) },
 		  NULL);
-	return true;
+	if (!signal_waits())
+		return true;
+	err_set(l->err, SB_EINTERRUPTED, "interrupted while the sources were tested");
+	return false;
 }
 
 /* The time for this is part of the budget. */

@@ -18,7 +18,8 @@ struct sweep_job;
 struct source_look {
 	const struct sweep_job *job;
 	bool starting; /* the command was launched just now */
-	/* False: the user, or the end of the command, has ended the wait; *err is then empty. */
+	/* False: the user, or the end of the command, has ended the wait; *err is then empty, or
+	 * SB_EINTERRUPTED before there is a session. */
 	bool (*wait)(void *of, uint64_t ns);
 	void *of;
 };

@@ -54,6 +54,20 @@ static json_t *commands(const struct out_find *find)
 	return o;
 }
 
+static json_t *next_json(const struct out_find *find)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < find->n_next; i++) {
+		json_t *o = json_must(json_object());
+
+		json_put(o, "reason", json_string(find->next[i].why));
+		json_put(o, "command", json_name(find->next[i].command));
+		json_add(list, o);
+	}
+	return list;
+}
+
 int out_find_json(const char *path, const struct out_find *find, struct sb_err *err)
 {
 	json_t *doc = json_must(json_object()), *words = json_must(json_array());
@@ -75,6 +89,11 @@ int out_find_json(const char *path, const struct out_find *find, struct sb_err *
 	json_put(doc, "sweep", document_of(find->sweep));
 	if (!find->sweep)
 		json_put(doc, "sweep_reason", json_name(find->why));
+	json_put(doc, "unhooked",
+		 find->rates && find->rates->unhooked != FIND_NONE ?
+			 json_integer(find->rates->unhooked) :
+			 json_null());
+	json_put(doc, "next", next_json(find));
 	json_put(doc, "ended_early", json_boolean(find->ended_early));
 	text = json_document(doc, true);
 	json_decref(doc);

@@ -157,7 +157,17 @@ void out_find_page(FILE *to, const struct out_find *find)
 	} else {
 		fprintf(to, "no sweep: %s\n", find->why ? find->why : "it gave no result");
 	}
+	if (find->rates && find->rates->unhooked > 0)
+		fprintf(to, "not hooked: %s that began after the attach\n",
+			find->rates->unhooked > 1 ? "processes" : "a process");
 	if (find->ended_early)
 		fputs("ended early: this is what is known so far\n", to);
+	if (find->n_next)
+		fputs("what to do next:\n", to);
+	for (size_t i = 0; i < find->n_next; i++) {
+		fprintf(to, "  %s\n    $ ", find->next[i].why);
+		out_shown(to, find->next[i].command);
+		fputc('\n', to);
+	}
 	json_decref(doc);
 }

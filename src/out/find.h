@@ -7,7 +7,13 @@
 #include "src/result/find.h"
 
 /* Writers of `sbinject find`. */
-enum { FIND_STEPS = 3 };
+enum { FIND_STEPS = 3, FIND_SWEPT_MOST = 4, FIND_NEXT_MOST = FIND_SWEPT_MOST + 3 };
+
+/* A command that goes on where find ended. */
+struct out_find_next {
+	const char *why; /* what it is for */
+	char *command;
+};
 
 struct out_find {
 	int argc;
@@ -19,6 +25,8 @@ struct out_find {
 	bool given;			      /* ... by the user */
 	const char *sweep;		      /* the document of the sweep; NULL: there is none */
 	const char *why;		      /* ... for this reason */
+	struct out_find_next next[FIND_NEXT_MOST];
+	size_t n_next;
 	bool ended_early;
 };
 

@@ -27,6 +27,10 @@ struct find_rates {
 	double slice_s[FIND_SLICES];
 	size_t slices; /* all of FIND_SLICES, unless it was ended */
 	int point;     /* the one that is proposed as the progress; FIND_NONE */
+	bool ended;    /* by the user, or by the end of the target */
+	/* Processes that began after the attach and were not hooked, as many as were seen at one
+	 * instant; FIND_NONE: those that begin later are hooked as well. */
+	int unhooked;
 };
 
 void find_rates_free(struct find_rates *rates); /* NULL is harmless */

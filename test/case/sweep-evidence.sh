@@ -17,14 +17,16 @@ explains() {
 	local want=$1 program=$2 function=$3 try
 
 	shift 3
+	tries=0 calm=0 seen=''
 	for try in 1 2 3; do
 		seed=$((seed + 1))
 		sweep "$pid" "$function" --progress :item --time 7s --threshold 0.2 --seed $seed "$@"
 		[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc: $(cat sb.err)"
 		[ "$(verdict)" = "$want" ] && [ "$(sj gates.unproven)" = false ] && break
+		tried "$want"
 		quiet_enough "$(verdict), not $want"
 	done
-	[ "$try" -lt 3 ] || [ "$(verdict)" = "$want" ] || skip "too noisy a machine: $(verdict), not $want"
+	[ "$try" -lt 3 ] || [ "$(verdict)" = "$want" ] || give_up "$(verdict), not $want"
 	python3 - sweep.json <<P || fail "the evidence: $(cat sb.out)"
 import json, re, sys
 d = json.load(open(sys.argv[1]))

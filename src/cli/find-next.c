@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "find-next.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/base/must.h"
+#include "src/live/candidates-infer.h"
+
+/* Half-widths of kappa: one is called wide, and the other is what more time is to bring. */
+#define WIDE 0.25
+#define GOAL 0.2
+#define MORE 2.0 /* times the time, where it is not known how much is enough */
+
+enum { OPTION_SIZE = 128 };
+
+/* What a reason names: the text behind `mark`, up to a space or the end of a clause. */
+struct named {
+	const char *mark;
+	const char *option; /* for the command; NULL: the text is a key of the target */
+	const char *why;
+};
+
+static const struct named named[] = {
+	{ "use every=", NULL, "each Nth call is delayed" },
+	{ "--doses ", "--doses", "doses that tell a part of each delay from a slack" },
+	{ "--guard ", "--guard", "windows that begin when the delay is felt" },
+};
+enum { NAMED = sizeof(named) / sizeof(named[0]) };
+
+char *find_join(char *const *word)
+{
+	char *text = must_strdup("sbinject");
+
+	for (; *word; word++) {
+		char *quoted = candidates_word(*word), *more;
+
+		if (asprintf(&more, "%s %s", text, quoted) < 0)
+			abort();
+		free(quoted);
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+void find_next_add(struct out_find *out, const char *why, char *command)
+{
+	if (out->n_next == FIND_NEXT_MOST) {
+		free(command);
+		return;
+	}
+	out->next[out->n_next++] = (struct out_find_next){ why, command };
+}
+
+void find_next_free(struct out_find *out)
+{
+	for (size_t i = 0; i < out->n_next; i++)
+		free(out->next[i].command);
+	out->n_next = 0;
+}
+
+static double real_of(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+static double half_of(const json_t *t)
+{
+	const json_t *ci = json_object_get(t, "kappa_ci");
+	const json_t *lo = json_array_get(ci, 0), *hi = json_array_get(ci, 1);
+
+	return json_is_number(lo) && json_is_number(hi) ?
+		       (json_number_value(hi) - json_number_value(lo)) / 2 :
+		       NAN;
+}
+
+static bool is_open(const json_t *t)
+{
+	return !strcmp(text_of(t, "verdict"), "INCONCLUSIVE");
+}
+
+static bool is_wide(const json_t *t)
+{
+	const char *v = text_of(t, "verdict");
+
+	return strcmp(v, "INVALID") != 0 && half_of(t) > WIDE;
+}
+
+/* Index of `named`, and the text; -1: the reason names none. */
+static int option_of(const json_t *t, char text[OPTION_SIZE])
+{
+	const char *reason = text_of(t, "reason");
+
+	for (int i = 0; i < NAMED && is_open(t); i++) {
+		const char *at = strstr(reason, named[i].mark);
+
+		if (!at)
+			continue;
+		at += strlen(named[i].mark);
+		snprintf(text, OPTION_SIZE, "%.*s", (int)strcspn(at, " ;"), at);
+		text[strcspn(text, "\n")] = '\0';
+		while (*text && strchr(",.:)", text[strlen(text) - 1]))
+			text[strlen(text) - 1] = '\0';
+		if (*text)
+			return i;
+	}
+	return -1;
+}
+
+/* Only the user knows which number of lanes is right, or whether requests have a rate of their own.
+ */
+static bool needs_the_user(const struct find_next_about *about, const json_t *t)
+{
+	const char *reason = text_of(t, "reason");
+
+	return strstr(reason, "--lane ") || (strstr(reason, "--self-check") && !about->is_target);
+}
+
+/* The words of the sweep with those targets alone that `keep` has, another --time, and `extra`. */
+static char *command_of(const struct find_next_about *about, const bool *keep, const char *every,
+			double time_s, char *const extra[3])
+{
+	char *word[64], time[32], key[OPTION_SIZE + 8];
+	size_t n = 0, target = 0;
+	char **from = about->word;
+	bool kept = false;
+
+	snprintf(time, sizeof(time), "%.0fs", ceil(time_s));
+	snprintf(key, sizeof(key), "every=%s", every ? every : "");
+	word[n++] = *from++;
+	for (; *from && strncmp(*from, "--", 2) != 0; from++) {
+		if (strncmp(*from, "every=", 6) != 0)
+			kept = keep[target++];
+		else if (every)
+			continue;
+		if (kept)
+			word[n++] = *from;
+		if (kept && every && strncmp(*from, "every=", 6) != 0)
+			word[n++] = key;
+	}
+	for (int i = 0; i < 3 && extra && extra[i]; i++)
+		word[n++] = extra[i];
+	for (; *from && n < 60; from++) {
+		word[n++] = *from;
+		if (!strcmp(*from, "--time") && from[1]) {
+			word[n++] = time;
+			from++;
+		}
+	}
+	word[n] = NULL;
+	return find_join(word);
+}
+
+/* One target, by the option that its reason names. */
+static void add_named(const struct find_next_about *about, struct out_find *out, size_t i, int what,
+		      char *text)
+{
+	bool keep[FIND_SWEPT_MOST] = { false };
+	char *extra[3] = { (char *)(uintptr_t)named[what].option, text, NULL };
+	bool is_key = !named[what].option, longer = named[what].option && what != 1;
+
+	keep[i] = true;
+	find_next_add(out, named[what].why,
+		      command_of(about, keep, is_key ? text : NULL,
+				 longer ? MORE * about->time_s : about->time_s,
+				 is_key ? NULL : extra));
+}
+
+/* How long another sweep takes for this target, by the noise of this one; NAN: not known. */
+static double enough_for(const struct find_next_about *about, const json_t *doc, const json_t *t)
+{
+	double half = half_of(t);
+
+	if (is_open(t))
+		return real_of(doc, "time_needed_s");
+	return about->time_s * (half / GOAL) * (half / GOAL);
+}
+
+static void add_longer(const struct find_next_about *about, struct out_find *out, const json_t *doc,
+		       const bool *keep, bool check)
+{
+	bool early = json_is_true(json_object_get(doc, "ended_early"));
+	const json_t *targets = json_object_get(doc, "targets");
+	char *extra[3] = { check ? (char *)(uintptr_t) "--self-check" : NULL, NULL, NULL };
+	double time_s = 0;
+
+	for (size_t i = 0; i < json_array_size(targets); i++)
+		if (keep[i])
+			time_s = fmax(time_s, enough_for(about, doc, json_array_get(targets, i)));
+	if (early)
+		time_s = about->time_s;
+	else if (!(time_s > about->time_s))
+		time_s = MORE * about->time_s;
+	find_next_add(out,
+		      check ? "whether the load has a rate of its own" :
+		      early ? FIND_NEXT_WHOLE :
+			      "more time, for what is not decided or not sharp",
+		      command_of(about, keep, NULL, time_s, extra));
+}
+
+void find_next(const struct find_next_about *about, struct out_find *out)
+{
+	json_t *doc = about->document ? json_loads(about->document, 0, NULL) : NULL;
+	const json_t *targets = json_object_get(doc, "targets"), *t;
+	bool keep[2][FIND_SWEPT_MOST] = { { false } }, any[2] = { false };
+	char text[OPTION_SIZE];
+	size_t i;
+
+	json_array_foreach((json_t *)targets, i, t)
+	{
+		int what = option_of(t, text);
+		bool check = strstr(text_of(t, "reason"), "--self-check");
+
+		if (i >= FIND_SWEPT_MOST || !(is_open(t) || is_wide(t)) || needs_the_user(about, t))
+			continue;
+		if (what >= 0)
+			add_named(about, out, i, what, text);
+		else
+			any[check] = keep[check][i] = true;
+	}
+	for (int check = 0; check < 2; check++)
+		if (any[check])
+			add_longer(about, out, doc, keep[check], check);
+	json_decref(doc);
+}
+
+bool find_ended_early(const char *document)
+{
+	json_t *doc = document ? json_loads(document, 0, NULL) : NULL;
+	bool early = json_is_true(json_object_get(doc, "ended_early"));
+
+	json_decref(doc);
+	return early;
+}
