@@ -3,7 +3,6 @@
 # Two targets share blocks and their control: each is judged by itself, the plan is printed before the
 # first block, and after Ctrl-C both have an interval.
 # limit: 150 s
-# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 [ "$(nproc)" -ge 2 ] || skip 'one processor hides nothing'

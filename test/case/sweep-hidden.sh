@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # What runs beside the item and ends long before it is hidden, and what is never called is said so.
 # limit: 120 s
-# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 [ "$(nproc)" -ge 2 ] || skip 'one processor hides nothing'
