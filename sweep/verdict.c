@@ -13,6 +13,9 @@
 #define LANES_SEVERAL 1.2
 /* A slack that is worth a word, as a share of the time per item. */
 #define SLACK_MATTERS 0.05
+/* A slack that leaves it open whether small delays are felt, as a share of the largest dose. */
+#define SLACK_PART     0.5
+#define SLACK_PART_ONE (1.0 / 3)
 /* Between these the injected time is hits times dose. */
 #define GIVEN_LEAST 0.95
 #define GIVEN_MOST  1.1
@@ -83,7 +86,9 @@ static bool too_little(struct sweep_target *target)
 		inconclusive(target, target->blocks ? "one block shows no spread: more --time" :
 						      "no block was completed: more --time");
 	} else if (!isfinite(target->kappa.lo) || !isfinite(target->kappa.hi)) {
-		inconclusive(target, "kappa has no interval");
+		inconclusive(target,
+			     "its calls come unevenly: the time injected differs so much from "
+			     "block to block that kappa has no interval: more --time");
 	} else {
 		return false;
 	}
@@ -140,6 +145,36 @@ static bool slack_refuted(const struct sweep_target *target)
 	       !(target->slack_ns.hi >= most * (1 - target->kappa.est));
 }
 
+/* Injected per item by the largest dose; NAN: there is none. */
+static double largest_x(const struct sweep_target *target)
+{
+	return target->n_doses > 1 ? target->dose[target->n_doses - 1].x_ns : NAN;
+}
+
+/*
+ * The largest slack that is not excluded: that of the hinge, or, of a single dose, what is left of
+ * the dose if all of it was felt beyond a slack. 0: none that matters.
+ */
+static double slack_allowed(const struct sweep_target *target)
+{
+	double slack = target->slack_kind == SLACK_NONE ?
+			       target->slack_ns.hi :
+			       largest_x(target) * (1 - target->kappa.lo);
+
+	return slack > SLACK_MATTERS * target->t0_ns ? slack : 0;
+}
+
+/*
+ * Is it shown that what is felt is felt of small delays, too? Not if a slack may be a large part of
+ * the largest dose: half of it by the shape of several, a third of a single one.
+ */
+static bool felt_from_the_first(const struct sweep_target *target)
+{
+	double part = target->slack_kind == SLACK_NONE ? SLACK_PART : SLACK_PART_ONE;
+
+	return !(slack_allowed(target) > part * largest_x(target));
+}
+
 bool verdict_may_be_full(const struct sweep_target *target, double threshold)
 {
 	return target->kappa.hi > 1 - threshold;
@@ -152,7 +187,8 @@ static void partial(struct sweep_target *target, double d)
 	bool reaches = verdict_may_be_full(target, d);
 	char dose[32], half[32], quarter[32];
 
-	if (reaches && (!most || target->slack_kind == SLACK_NONE)) {
+	if (reaches &&
+	    (!most || (target->slack_kind == SLACK_NONE && felt_from_the_first(target)))) {
 		decide(target, VERDICT_PARTIAL, "at least partly: the interval reaches 1");
 	} else if (!most || (!reaches && slack_refuted(target))) {
 		decide(target, VERDICT_PARTIAL, "a part of a delay is felt");
@@ -167,19 +203,6 @@ static void partial(struct sweep_target *target, double d)
 		       time_text((double)most->delay_ns / 4, quarter, sizeof(quarter)),
 		       time_text((double)most->delay_ns / 2, half, sizeof(half)), dose);
 	}
-}
-
-/*
- * The largest slack that is not excluded: that of the hinge, or, of a single dose, what is left of
- * the dose if all of it was felt beyond a slack. 0: none that matters.
- */
-static double slack_allowed(const struct sweep_target *target)
-{
-	double most = target->n_doses > 1 ? target->dose[target->n_doses - 1].x_ns : NAN, slack;
-
-	slack = target->slack_kind == SLACK_NONE ? target->slack_ns.hi :
-						   most * (1 - target->kappa.lo);
-	return slack > SLACK_MATTERS * target->t0_ns ? slack : 0;
 }
 
 static void critical(struct sweep_target *target, bool amplified)
@@ -215,7 +238,7 @@ static double by_interval(struct sweep_target *target, double d)
 	else if (hi < d) {
 		hidden(target);
 		return target->p_felt;
-	} else if (lo > FULL_HALF && hi > 1 - d) {
+	} else if (lo > FULL_HALF && hi > 1 - d && felt_from_the_first(target)) {
 		critical(target, fmin(lo, full) > 1 + d);
 		return none;
 	} else if (lo > d) {

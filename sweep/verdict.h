@@ -17,9 +17,11 @@
  *	INCONCLUSIVE	fewer than 2 blocks, or no interval
  *	SLACK		hi < d, and a slack was found or bracketed
  *	HIDDEN		hi < d: an equivalence test (Schuirmann 1987), its level 2.5 %
- *	CRITICAL	lo > 1/2 and hi > 1 - d
+ *	CRITICAL	lo > 1/2 and hi > 1 - d, and a slack that is not excluded is at most half of
+ *			the largest dose, of a single dose at most a third
  *	PARTIAL		lo > d, and a slack with all felt beyond it is refuted; or the interval
- *			reaches 1 - d, which the reason mentions
+ *			reaches 1 - d, which the reason mentions, and the slack is bounded in the
+ *			same way
  *	INCONCLUSIVE	lo > d else, with the doses that would tell a part from a slack
  *	INCONCLUSIVE	else, with the smallest kappa that this run would have seen
  *

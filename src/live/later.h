@@ -21,8 +21,9 @@ void later_open(struct later *later, const struct session_config *cfg);
 void later_count(struct later *later, const struct session_config *cfg); /* before the detach */
 
 /*
- * Where there are such processes and the source did not move: puts them into the reasons, or, if
- * that was an error before the first window, into its hint.
+ * Where there are such processes: puts them into the reason where the source did not move or a
+ * target was not called, or into the hint of an error before the first window; else they are a
+ * warning.
  */
 void later_tell(const struct later *later, struct sweep_result *res, struct sb_err *err);
 void later_close(struct later *later);

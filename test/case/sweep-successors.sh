@@ -9,8 +9,11 @@
 
 cat >"$T/loop" <<LOOP
 echo ready
+i=0
 while [ ! -e "$T/enough" ]; do
 	"$V/sweep-shapes" serial n=500 >>"$T/runs.out" 2>&1
+	i=\$((i + 1))
+	echo \$i >"$T/count.new" && mv "$T/count.new" "$T/count"
 done
 LOOP
 start loop sh "$T/loop"
@@ -20,6 +23,13 @@ sweep "$pid" sweep-shapes:crit --progress sweep-shapes:item --time 1s
 # By chance the hooked process ends before the source is checked.
 [ "$rc" -eq 6 ] || [ "$rc" -eq 1 ] || fail "exit status $rc: $(cat sb.err)"
 [ "$rc" -eq 1 ] || same 'the shell' "$(verdict)" INVALID
+grep -q 'process began after the attach and is not hooked: .*-- COMMAND' sb.out sb.err ||
+	fail "$(cat sb.out sb.err)"
+clean
+
+# The source moves on without the hooked process: the target's calls are not seen any more.
+wait_for 10 test -s "$T/count" || fail 'no run was complete'
+sweep "$pid" sweep-shapes:crit --progress "file:$T/count" --time 2s
 grep -q 'process began after the attach and is not hooked: .*-- COMMAND' sb.out sb.err ||
 	fail "$(cat sb.out sb.err)"
 clean
