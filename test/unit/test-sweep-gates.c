@@ -46,8 +46,8 @@ static void test_gates_hold_for_the_screened_too(void **state)
 }
 
 /*
- * One dose of 30 % is felt nearly in full beyond a slack of 5 %, too; and one that may be felt by two
- * thirds or less may be all beyond a slack: it does not show that a small delay is felt.
+ * One dose of 30 % is felt nearly in full beyond a slack of 5 %, too; and one that may be felt by
+ * two thirds or less may be all beyond a slack: it does not show that a small delay is felt.
  */
 static void test_critical_names_the_slack_that_may_be(void **state)
 {
