@@ -200,7 +200,8 @@ struct queue_flow queue_flow(const struct record *rec, int experiment)
 		out.during_p = p_of(p, n, blocks, &line, NOW, -1);
 		out.after_p = p_of(p, n, blocks, &line, FELL, 1);
 		out.saturated = out.during < -QUEUE_SHARE && out.during_p < QUEUE_LEVEL &&
-				out.after > QUEUE_SHARE && out.after_p < QUEUE_LEVEL;
+				out.after > fmax(QUEUE_SHARE, -QUEUE_MADE_UP * out.during) &&
+				out.after_p < QUEUE_LEVEL;
 	}
 	free(p);
 	return out;

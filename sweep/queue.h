@@ -26,6 +26,9 @@
 #define QUEUE_GROWTH 2e-3
 #define QUEUE_LEVEL  1e-3 /* of the tests */
 #define QUEUE_SHARE  0.02 /* of the completions: less is what a steady queue takes to get there */
+/* Of what is not completed in a window with the delay, the share that the next one makes up at
+ * least. In a closed loop nothing is to be made up, and noise may be as much as QUEUE_SHARE. */
+#define QUEUE_MADE_UP 0.5
 #define QUEUE_LONGER \
 	1.5 /* growth of the response beyond the delay, by both: the queue is not steady */
 #define QUEUE_IDLE 0.25 /* of the idle time: with less of it left no queue is steady for long */

@@ -11,7 +11,7 @@ start found "$V/found" join
 snapshot "$pid"
 found='' calm=0
 for _ in 1 2 3; do
-	sb find -p "$pid" --time 28s --json "$T/run.json"
+	sb find -p "$pid" --time 20s --json "$T/run.json"
 	[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc: $(cat sb.err)"
 	unchanged "$pid"
 	[ "$(j explain.candidates)" != null ] || { finish found "$pid"; skip "$(j explain.candidates_reason)"; }

@@ -5,7 +5,6 @@
 # processes poll is felt by each of them; a part of the calls on the way is felt in part. Where it
 # is not to be seen whether threads are side by side, there is no verdict.
 # limit: 240 s
-# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 TRY_AGAIN_S=120 # eight sweeps

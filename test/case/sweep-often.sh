@@ -4,7 +4,6 @@
 # an N. With each Nth call delayed, what every item passes through is critical, and what is called as
 # often beside the item is hidden; calls in between cost the same with a delay and without.
 # limit: 180 s
-# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 [ "$(nproc)" -ge 2 ] || skip 'one processor hides nothing'

@@ -4,7 +4,6 @@
 # one period is a window where time is short: there is an interval after as many as sixty. So is one that
 # grows a little in between.
 # limit: 240 s
-# beside idle work
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 
