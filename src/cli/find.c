@@ -397,7 +397,7 @@ static void find(struct find *f)
 		return;
 	if (f->rates && f->rates->unhooked > 0)
 		propose_follow(f);
-	if (f->progress)
+	if (f->rates && f->progress)
 		step_sweep(f);
 	if (shown(f))
 		out_find_page(stdout, &f->out);
