@@ -3,8 +3,8 @@
  * own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,11 +356,12 @@ static void leave_out_sweep(struct find *f)
 static void step_sweep(struct find *f)
 {
 	uint64_t left = (f->opt.time_ns ? f->opt.time_ns : DEFAULT_TIME_NS) - EXPLAIN_NS - COUNT_NS;
+	uint64_t left_s = left / S; /* the command has whole seconds */
 	char *word[WORDS_MOST], time[32];
 	FILE *to = shown(f);
 	size_t n;
 
-	snprintf(time, sizeof(time), "%llus", (unsigned long long)(left / S));
+	snprintf(time, sizeof(time), "%" PRIu64 "s", left_s);
 	n = sweep_words(f, word, time);
 	if (!n) {
 		f->out.why = "no function that is called has 2 % of the samples";
@@ -376,7 +377,7 @@ static void step_sweep(struct find *f)
 	else if (f->out.ended_early || interrupted())
 		leave_out_sweep(f);
 	else
-		sweep_and_propose(f, word, n, (double)(left / S));
+		sweep_and_propose(f, word, n, (double)left_s);
 }
 
 static void find(struct find *f)
