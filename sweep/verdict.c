@@ -87,8 +87,8 @@ static bool too_little(struct sweep_target *target)
 						      "no block was completed: more --time");
 	} else if (!isfinite(target->kappa.lo) || !isfinite(target->kappa.hi)) {
 		inconclusive(target,
-			     "its calls come unevenly: the time injected differs so much from "
-			     "block to block that kappa has no interval: more --time");
+			     "by its blocks the time injected does not differ from none (few "
+			     "calls, or uneven ones), so kappa has no interval: more --time");
 	} else {
 		return false;
 	}
