@@ -386,7 +386,7 @@ static void convoy_worker(void)
 {
 	while (!victim_stop) {
 		while (__atomic_load_n(&sweep_shared->turn, __ATOMIC_ACQUIRE) != worker)
-			__builtin_ia32_pause();
+			; /* the load is atomic */
 		sweep_spin(worker_us);
 		crit();
 		item();
