@@ -335,6 +335,7 @@ static void fill_target(const struct drive *drive, const struct work *work, stru
 	target->tested = drive->stage > STAGE_PILOT || (drive->done && !drive->dead);
 	target->robust_agrees = true;
 	snprintf(target->reason, sizeof(target->reason), "%s", work->reason);
+	target->remedy = work->remedy;
 	if (work->experiment >= 0)
 		measured(drive, work, rng, res, target);
 	else if (work->state == WORK_SCREENED)

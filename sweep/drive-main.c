@@ -341,13 +341,16 @@ static void skip_often(const struct drive *drive, struct work *work)
 {
 	double every = fmax(1, (double)drive->cfg.every[work - drive->work]);
 	double least = work->felt * every * (double)drive->cfg.floor_ns;
+	double enough = escalate_every(least, bound_ns(drive));
 	char why[SWEEP_REASON];
 
 	snprintf(why, sizeof(why),
 		 "called so often that the smallest honest delay would slow it by more than "
 		 "--max-slowdown: use every=%.0f",
-		 escalate_every(least, bound_ns(drive)));
+		 enough);
 	skip(work, why);
+	work->remedy.option = "every";
+	snprintf(work->remedy.value, sizeof(work->remedy.value), "%.0f", enough);
 }
 
 static void open_escalations(struct drive *drive)

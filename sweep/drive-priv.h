@@ -99,6 +99,7 @@ struct work {
 	double needed_ns;
 	struct carry carry; /* of its experiment, at the end; not of whole runs */
 	char own_why[SWEEP_REASON], reason[SWEEP_REASON];
+	struct sweep_remedy remedy;
 };
 
 struct drive {

@@ -142,6 +142,16 @@ struct sweep_calls {
 	bool ahead;		      /* work done ahead may hide the delay until it is used up */
 };
 
+/*
+ * What would decide a verdict that is open, in words of the command line: "--guard", "3s"; "every",
+ * "16" is a key of the target. Of "--lane" only the user knows the value.
+ */
+struct sweep_remedy {
+	const char *option; /* NULL: none, or more --time alone; static */
+	char value[64];	    /* "": the option has none, or it is not known */
+	bool longer;	    /* with more --time, too */
+};
+
 struct sweep_target {
 	char *spec;
 	struct sweep_estimate kappa;	    /* slope at no delay: the verdict is based on it */
@@ -197,6 +207,7 @@ struct sweep_target {
 	bool screened; /* judged in a group only */
 	enum sweep_verdict verdict;
 	char reason[SWEEP_REASON];
+	struct sweep_remedy remedy;
 };
 
 /*

@@ -31,6 +31,23 @@ static void decide(struct sweep_target *target, enum sweep_verdict verdict, cons
 	vsnprintf(target->reason, sizeof(target->reason), fmt, ap);
 	va_end(ap);
 	target->verdict = verdict;
+	target->remedy.option = NULL;
+}
+
+static void remedy(struct sweep_target *target, const char *option, bool longer, const char *fmt,
+		   ...) __attribute__((format(printf, 4, 5)));
+
+/* Behind decide(): the same option as in the reason, for programs. */
+static void remedy(struct sweep_target *target, const char *option, bool longer, const char *fmt,
+		   ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(target->remedy.value, sizeof(target->remedy.value), fmt, ap);
+	va_end(ap);
+	target->remedy.option = option;
+	target->remedy.longer = longer;
 }
 
 static void inconclusive(struct sweep_target *target, const char *why)
@@ -40,6 +57,14 @@ static void inconclusive(struct sweep_target *target, const char *why)
 		       why, target->mde);
 	else
 		decide(target, VERDICT_INCONCLUSIVE, "%s", why);
+}
+
+/* ... by throughput, which the load may pin. */
+static void not_felt(const struct sweep_gates *gates, struct sweep_target *target)
+{
+	decide(target, VERDICT_INCONCLUSIVE, "not felt; %s", gates->load_reason);
+	if (!isfinite(gates->control.est))
+		remedy(target, "--self-check", true, "%s", "");
 }
 
 /* Verdicts that do not depend on kappa. */
@@ -62,7 +87,7 @@ static bool gated(const struct sweep_result *res, struct sweep_target *target)
 		       gates->control.est);
 	else if (target->kappa.hi < res->threshold && gates->load == LOAD_UNKNOWN &&
 		 !gates->control_asked && (gates->idle || isfinite(gates->control.est)))
-		decide(target, VERDICT_INCONCLUSIVE, "not felt; %s", gates->load_reason);
+		not_felt(gates, target);
 	else if (target->dose_given < GIVEN_LEAST || target->dose_given > GIVEN_MOST)
 		decide(target, VERDICT_INVALID,
 		       "its calls were given %.0f %% of the delay that was asked: hits x dose and "
@@ -185,6 +210,7 @@ static void partial(struct sweep_target *target, double d)
 	const struct sweep_dose *most = target->n_doses > 1 ? &target->dose[target->n_doses - 1] :
 							      NULL;
 	bool reaches = verdict_may_be_full(target, d);
+	double largest = most ? (double)most->delay_ns : NAN;
 	char dose[32], half[32], quarter[32];
 
 	if (reaches &&
@@ -199,9 +225,10 @@ static void partial(struct sweep_target *target, double d)
 		decide(target, VERDICT_INCONCLUSIVE,
 		       "%.2f of %s is felt: a part of each delay, or all of it beyond a slack; "
 		       "--doses %s,%s,%s would tell",
-		       target->kappa.est, time_text((double)most->delay_ns, dose, sizeof(dose)),
-		       time_text((double)most->delay_ns / 4, quarter, sizeof(quarter)),
-		       time_text((double)most->delay_ns / 2, half, sizeof(half)), dose);
+		       target->kappa.est, time_text(largest, dose, sizeof(dose)),
+		       time_text(largest / 4, quarter, sizeof(quarter)),
+		       time_text(largest / 2, half, sizeof(half)), dose);
+		remedy(target, "--doses", false, "%s,%s,%s", quarter, half, dose);
 	}
 }
 
@@ -293,6 +320,7 @@ static bool in_time(struct sweep_target *target)
 	       "--time",
 	       time_text(target->settle_s * 1e9, tau, sizeof(tau)),
 	       time_text(target->settle_s * 3e9, guard, sizeof(guard)));
+	remedy(target, "--guard", true, "%s", guard);
 	return false;
 }
 
@@ -310,6 +338,7 @@ static bool for_long(const struct sweep_result *res, struct sweep_target *target
 	       hold->time_s, time_text(hold->delta_ns.est, more, sizeof(more)),
 	       time_text(hold->x_ns, x, sizeof(x)),
 	       time_text(hold->time_s * 1e9, guard, sizeof(guard)));
+	remedy(target, "--guard", true, "%s", guard);
 	return false;
 }
 
@@ -379,6 +408,7 @@ static bool lanes_agree(struct sweep_target *target, double d)
 	       "seen: kappa is %.2f if they take turns and %.2f if not (--lane process, --lane "
 	       "thread)",
 	       least->est, most->est);
+	remedy(target, "--lane", false, "%s", "");
 	return false;
 }
 

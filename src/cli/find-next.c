@@ -14,21 +14,25 @@
 #define GOAL 0.2
 #define MORE 2.0 /* times the time, where it is not known how much is enough */
 
-enum { OPTION_SIZE = 128 };
+enum { KEY_SIZE = 136 };
 
-/* What a reason names: the text behind `mark`, up to a space or the end of a clause. */
-struct named {
-	const char *mark;
-	const char *option; /* for the command; NULL: the text is a key of the target */
-	const char *why;
+/* Options with a value that decide a target, and what they bring. */
+static const struct {
+	const char *option, *why;
+} deciding[] = {
+	{ "every", "each Nth call is delayed" },
+	{ "--doses", "doses that tell a part of each delay from a slack" },
+	{ "--guard", "windows that begin when the delay is felt" },
 };
+enum { DECIDING = sizeof(deciding) / sizeof(deciding[0]) };
 
-static const struct named named[] = {
-	{ "use every=", NULL, "each Nth call is delayed" },
-	{ "--doses ", "--doses", "doses that tell a part of each delay from a slack" },
-	{ "--guard ", "--guard", "windows that begin when the delay is felt" },
+/* What a target's document says would decide it. */
+struct remedy {
+	const char *option; /* "": none */
+	const char *value;  /* "": none */
+	const char *why;    /* NULL: no option that decides it by itself */
+	bool longer;
 };
-enum { NAMED = sizeof(named) / sizeof(named[0]) };
 
 char *find_join(char *const *word)
 {
@@ -98,41 +102,35 @@ static bool is_wide(const json_t *t)
 	return strcmp(v, "INVALID") != 0 && half_of(t) > WIDE;
 }
 
-/* Index of `named`, and the text; -1: the reason names none. */
-static int option_of(const json_t *t, char text[OPTION_SIZE])
+static struct remedy remedy_of(const json_t *t)
 {
-	const char *reason = text_of(t, "reason");
+	const json_t *from = json_object_get(t, "remedy");
+	struct remedy r = { text_of(from, "option"), text_of(from, "value"), NULL,
+			    json_is_true(json_object_get(from, "longer")) };
 
-	for (int i = 0; i < NAMED && is_open(t); i++) {
-		const char *at = strstr(reason, named[i].mark);
+	for (int i = 0; i < DECIDING && *r.value; i++)
+		if (!strcmp(r.option, deciding[i].option))
+			r.why = deciding[i].why;
+	return r;
+}
 
-		if (!at)
-			continue;
-		at += strlen(named[i].mark);
-		snprintf(text, OPTION_SIZE, "%.*s", (int)strcspn(at, " ;"), at);
-		text[strcspn(text, "\n")] = '\0';
-		while (*text && strchr(",.:)", text[strlen(text) - 1]))
-			text[strlen(text) - 1] = '\0';
-		if (*text)
-			return i;
-	}
-	return -1;
+static bool is_check(const struct remedy *r)
+{
+	return !strcmp(r->option, "--self-check");
 }
 
 /* Only the user knows which number of lanes is right, or whether requests have a rate of their own.
  */
-static bool needs_the_user(const struct find_next_about *about, const json_t *t)
+static bool needs_the_user(const struct find_next_about *about, const struct remedy *r)
 {
-	const char *reason = text_of(t, "reason");
-
-	return strstr(reason, "--lane ") || (strstr(reason, "--self-check") && !about->is_target);
+	return !strcmp(r->option, "--lane") || (is_check(r) && !about->is_target);
 }
 
 /* The words of the sweep with those targets alone that `keep` has, another --time, and `extra`. */
 static char *command_of(const struct find_next_about *about, const bool *keep, const char *every,
 			double time_s, char *const extra[3])
 {
-	char *word[64], time[32], key[OPTION_SIZE + 8];
+	char *word[64], time[32], key[KEY_SIZE];
 	size_t n = 0, target = 0;
 	char **from = about->word;
 	bool kept = false;
@@ -163,18 +161,17 @@ static char *command_of(const struct find_next_about *about, const bool *keep, c
 	return find_join(word);
 }
 
-/* One target, by the option that its reason names. */
-static void add_named(const struct find_next_about *about, struct out_find *out, size_t i, int what,
-		      char *text)
+/* One target by itself, with the option that decides it. */
+static void add_remedy(const struct find_next_about *about, struct out_find *out, size_t i,
+		       const struct remedy *r)
 {
-	bool keep[FIND_SWEPT_MOST] = { false };
-	char *extra[3] = { (char *)(uintptr_t)named[what].option, text, NULL };
-	bool is_key = !named[what].option, longer = named[what].option && what != 1;
+	bool keep[FIND_SWEPT_MOST] = { false }, is_key = strncmp(r->option, "--", 2) != 0;
+	char *extra[3] = { (char *)(uintptr_t)r->option, (char *)(uintptr_t)r->value, NULL };
 
 	keep[i] = true;
-	find_next_add(out, named[what].why,
-		      command_of(about, keep, is_key ? text : NULL,
-				 longer ? MORE * about->time_s : about->time_s,
+	find_next_add(out, r->why,
+		      command_of(about, keep, is_key ? r->value : NULL,
+				 r->longer ? MORE * about->time_s : about->time_s,
 				 is_key ? NULL : extra));
 }
 
@@ -215,20 +212,19 @@ void find_next(const struct find_next_about *about, struct out_find *out)
 	json_t *doc = about->document ? json_loads(about->document, 0, NULL) : NULL;
 	const json_t *targets = json_object_get(doc, "targets"), *t;
 	bool keep[2][FIND_SWEPT_MOST] = { { false } }, any[2] = { false };
-	char text[OPTION_SIZE];
 	size_t i;
 
 	json_array_foreach((json_t *)targets, i, t)
 	{
-		int what = option_of(t, text);
-		bool check = strstr(text_of(t, "reason"), "--self-check");
+		struct remedy r = remedy_of(t);
 
-		if (i >= FIND_SWEPT_MOST || !(is_open(t) || is_wide(t)) || needs_the_user(about, t))
+		if (i >= FIND_SWEPT_MOST || !(is_open(t) || is_wide(t)) ||
+		    needs_the_user(about, &r))
 			continue;
-		if (what >= 0)
-			add_named(about, out, i, what, text);
+		if (r.why)
+			add_remedy(about, out, i, &r);
 		else
-			any[check] = keep[check][i] = true;
+			any[is_check(&r)] = keep[is_check(&r)][i] = true;
 	}
 	for (int check = 0; check < 2; check++)
 		if (any[check])

@@ -151,6 +151,16 @@ static json_t *queue_json(const struct sweep_queue *q)
 	return o;
 }
 
+static json_t *remedy_json(const struct sweep_remedy *remedy)
+{
+	json_t *o = json_must(json_object());
+
+	json_put(o, "option", json_string(remedy->option));
+	json_put(o, "value", *remedy->value ? json_string(remedy->value) : json_null());
+	json_put(o, "longer", json_boolean(remedy->longer));
+	return o;
+}
+
 static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 {
 	json_t *o = json_must(json_object()), *list = json_must(json_array());
@@ -158,6 +168,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "spec", json_name(t->spec));
 	json_put(o, "verdict", json_name(sweep_verdict_name(t->verdict)));
 	json_put(o, "reason", json_name(t->reason));
+	json_put(o, "remedy", t->remedy.option ? remedy_json(&t->remedy) : json_null());
 	put_estimate(o, "kappa", t->kappa, t->reason);
 	put_estimate(o, "kappa_unadjusted", t->unadjusted, "nothing was adjusted for");
 	json_put(o, "adjusted_width", real(t->adjusted_width));

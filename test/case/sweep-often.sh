@@ -34,6 +34,7 @@ for n in 0 1; do
 	same 'the verdict, each call delayed' "$(sj targets.$n.verdict)" INCONCLUSIVE
 	reason=$(sj targets.$n.reason)
 	[[ $reason =~ ^called\ so\ often.*:\ use\ (every=[0-9]+)$ ]] || fail "reason: $reason"
+	same 'the remedy' "$(sj targets.$n.remedy.option)=$(sj targets.$n.remedy.value)" "${BASH_REMATCH[1]}"
 done
 every=${BASH_REMATCH[1]}
 more 'the N' "${every#every=}" 15 # the smallest dose is a sixteenth of the largest

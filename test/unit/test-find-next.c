@@ -25,13 +25,17 @@ static void proposed(const char *document, bool is_target)
 #define DOC(needed, early, a, c, e)                                                           \
 	"{\"time_needed_s\": " needed ", \"ended_early\": " early ", \"targets\": [" a ", " c \
 	", " e "]}"
-#define TARGET(verdict, lo, hi, reason) \
-	"{\"verdict\": \"" verdict "\", \"kappa_ci\": [" lo ", " hi "], \"reason\": \"" reason "\"}"
-#define FIRM	     TARGET("CRITICAL", "0.95", "1.05", "a delay is felt in full")
-#define HIDDEN	     TARGET("HIDDEN", "-0.05", "0.05", "at most 0.05 of a delay is felt")
-#define INVALID	     TARGET("INVALID", "null", "null", "open loop: use --response")
-#define OPEN(reason) TARGET("INCONCLUSIVE", "-0.3", "0.4", reason)
-#define REST	     " --progress ':a<int, b>' --time "
+#define TARGET_OF(verdict, lo, hi, remedy) \
+	"{\"verdict\": \"" verdict "\", \"kappa_ci\": [" lo ", " hi "], \"remedy\": " remedy "}"
+#define TARGET(verdict, lo, hi) TARGET_OF(verdict, lo, hi, "null")
+#define FIRM			TARGET("CRITICAL", "0.95", "1.05")
+#define HIDDEN			TARGET("HIDDEN", "-0.05", "0.05")
+#define INVALID			TARGET("INVALID", "null", "null")
+#define OPEN			TARGET("INCONCLUSIVE", "-0.3", "0.4")
+#define OPEN_UNTIL(option, value, longer)        \
+	TARGET_OF("INCONCLUSIVE", "-0.3", "0.4", \
+		  "{\"option\": \"" option "\", \"value\": " value ", \"longer\": " longer "}")
+#define REST " --progress ':a<int, b>' --time "
 
 static void test_nothing_is_left_to_do(void **state)
 {
@@ -47,21 +51,19 @@ static void test_nothing_is_left_to_do(void **state)
 static void test_more_time(void **state)
 {
 	(void)state;
-	proposed(DOC("57.2", "false", OPEN("noise: more --time"), FIRM, HIDDEN), true);
+	proposed(DOC("57.2", "false", OPEN, FIRM, HIDDEN), true);
 	assert_int_equal(out.n_next, 1);
 	assert_string_equal(out.next[0].command,
 			    "sbinject sweep ':a<int, b>' every=4" REST "58s --follow -p 7");
 	/* A firm verdict whose interval is wide: 0.4 to 0.2 takes four times as long. */
-	proposed(DOC("null", "false", HIDDEN, TARGET("CRITICAL", "0.6", "1.4", "felt"), HIDDEN),
-		 true);
+	proposed(DOC("null", "false", HIDDEN, TARGET("CRITICAL", "0.6", "1.4"), HIDDEN), true);
 	assert_int_equal(out.n_next, 1);
 	assert_string_equal(out.next[0].command,
 			    "sbinject sweep ':c'\\''d'" REST "40s --follow -p 7");
 	/* How long is enough is not known, or less than what was not enough. */
-	proposed(DOC("null", "false", HIDDEN, FIRM, OPEN("no block was completed: more --time")),
-		 true);
+	proposed(DOC("null", "false", HIDDEN, FIRM, OPEN), true);
 	assert_string_equal(out.next[0].command, "sbinject sweep :e" REST "20s --follow -p 7");
-	proposed(DOC("4.0", "false", HIDDEN, OPEN("noise"), OPEN("noise")), true);
+	proposed(DOC("4.0", "false", HIDDEN, OPEN, OPEN), true);
 	assert_string_equal(out.next[0].command,
 			    "sbinject sweep ':c'\\''d' :e" REST "20s --follow -p 7");
 }
@@ -69,7 +71,7 @@ static void test_more_time(void **state)
 static void test_interrupted(void **state)
 {
 	(void)state;
-	proposed(DOC("null", "true", FIRM, OPEN("the sweep ended before its turn"), HIDDEN), true);
+	proposed(DOC("null", "true", FIRM, OPEN, HIDDEN), true);
 	assert_int_equal(out.n_next, 1);
 	assert_string_equal(out.next[0].why, FIND_NEXT_WHOLE);
 	assert_string_equal(out.next[0].command,
@@ -82,13 +84,9 @@ static void test_interrupted(void **state)
 static void test_options_that_decide(void **state)
 {
 	(void)state;
-	proposed(DOC("null", "false",
-		     OPEN("called so often that the smallest honest delay would slow it: use "
-			  "every=16"),
-		     OPEN("0.60 of 8us is felt: a part of each delay, or all of it beyond a slack; "
-			  "--doses 2us,4us,8us would tell"),
-		     OPEN("a delay is felt late, over about 1s, and outlives its window: --guard "
-			  "3s, with more --time")),
+	proposed(DOC("null", "false", OPEN_UNTIL("every", "\"16\"", "false"),
+		     OPEN_UNTIL("--doses", "\"2us,4us,8us\"", "false"),
+		     OPEN_UNTIL("--guard", "\"3s\"", "true")),
 		 true);
 	assert_int_equal(out.n_next, 3);
 	assert_string_equal(out.next[0].command,
@@ -103,13 +101,10 @@ static void test_options_that_decide(void **state)
 static void test_what_only_the_user_knows(void **state)
 {
 	const char *load = DOC("null", "false", HIDDEN, FIRM,
-			       OPEN("not felt; no thread was always busy: see --self-check, "
-				    "--response"));
+			       OPEN_UNTIL("--self-check", "null", "true"));
 
 	(void)state;
-	proposed(DOC("null", "false", FIRM, FIRM,
-		     OPEN("it depends on how many threads work: (--lane process, --lane thread)")),
-		 true);
+	proposed(DOC("null", "false", FIRM, FIRM, OPEN_UNTIL("--lane", "null", "false")), true);
 	assert_int_equal(out.n_next, 0);
 	proposed(load, false);
 	assert_int_equal(out.n_next, 0);
