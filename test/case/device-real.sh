@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # NVIDIA's own CUPTI, in a program without a device: it is refused with the reason, and the program
 # goes on. CUPTI_LIBRARIES names more of them.
+# beside idle work, two at a time
 # limit: 60 s
 . "$SRC/test/lib.sh"
 export XDG_CONFIG_HOME="$T/none"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Device times: what a stand-in for CUPTI recorded is in the trace, the summary and the report, each
 # record once, with its name and length, and at the time of the call that asked for it.
+# beside idle work, two at a time
 # limit: 120 s
 . "$SRC/test/lib.sh"
 export XDG_CONFIG_HOME="$T/none"

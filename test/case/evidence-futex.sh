@@ -3,6 +3,7 @@
 # explain tells apart the futexes that threads wait for. Of a program with two mutexes each has its own
 # time, within 2 % of the program's own clocks, and its owner: the symbol of the one in the program's
 # data, and the functions that wait. The parts add up to the time in futexes.
+# beside idle work, two at a time
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need python3

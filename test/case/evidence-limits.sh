@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Without privileges, and on a kernel that does not describe its types, explain shows what /proc
 # knows; the rest is null with the reason, never 0. What cannot be watched is refused.
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 need_root

@@ -3,6 +3,7 @@
 # Of a program that counts what it does on sockets, --evidence has the same connections, bytes and
 # packets of each thread, to the last one, and the segments that TCP_INFO has; what the kernel does
 # not tell is null, with its reason.
+# beside idle work, two at a time
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need python3

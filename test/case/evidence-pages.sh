@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Of a program that knows how many pages of its reads the page cache had, --evidence has the same of
 # each thread: cold and warm reads, reads ahead, holes, pages that it wrote, and sendfile.
+# beside idle work, two at a time
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need python3

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # explain finds the reason that each thread of a victim spends its time for, the parts add up to the
 # whole, and the victim is as it was. Children are watched, too; SIGKILL leaves no program behind.
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 

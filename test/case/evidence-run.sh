@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --evidence on a run: the summary, the JSON and the metrics have what the kernel did with the
 # threads; without privileges, the part that /proc has. doctor's rows say the same.
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 need_root

@@ -3,6 +3,7 @@
 # --evidence-sample N counts one of N calls on sockets and one of N reads, chosen at random, as N: so
 # the counters are those of the program, within six standard deviations, and multiples of N; those
 # that are not frequent are exact. The output has N.
+# beside idle work, two at a time
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need python3

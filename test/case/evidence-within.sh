@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Of a program that knows which locks of the kernel it waits for, and how long, how many files it
 # opens and what it asks of a device, --evidence has the same of each thread; /report has them, too.
+# beside idle work, two at a time
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need python3

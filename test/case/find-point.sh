@@ -4,7 +4,7 @@
 # --dry-run nothing is delayed, and the command of the sweep is printed. An interrupt at any step leaves
 # the victim as it was, and what is known is printed.
 # limit: 120 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 need python3
 

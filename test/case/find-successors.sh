@@ -3,6 +3,7 @@
 # A program that ends within a second, run again and again by a shell: find of the shell says that later
 # processes are not hooked, and prints the command that hooks them; typed as it is, that counts and
 # delays the calls of many processes. The shell and the programs are what they were.
+# beside idle work, two at a time
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need python3

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # 2000 children that are forked as fast as it goes, each with one call, at once or all together: each call counts and
 # is in the trace, of targets in the kernel and of uprobes, although the kernel has no memory at hand for so many rows.
+# beside idle work
 # limit: 200 s
 . "$SRC/test/lib.sh"
 own_victims

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The agent is a library, too, and is loaded with the interpreter's lock held: its thread does not ring the
 # doorbell for it, and so waits for no look for other targets in all libraries of a large process.
+# beside idle work
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need_python

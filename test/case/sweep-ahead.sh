@@ -5,7 +5,7 @@
 # hidden, nor felt in part, and the reason has the slack that the two stages have (less on a busy
 # machine, where the producer takes longer).
 # limit: 120 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 [ "$(nproc)" -ge 2 ] || skip 'two stages need two processors'
@@ -17,14 +17,15 @@ for try in 1 2 3; do
 	sweep "$pid" :produce --progress :item --time 12s --seed "$try"
 	[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc"
 	same verdict "$(verdict)" INCONCLUSIVE
-	[ "$(sj targets.0.calls_ahead)" = true ] && break
-	quiet_enough 'the calls were not seen to fall behind'
+	reason=$(sj targets.0.reason)
+	# By noise one of some ten seems to be felt in the long windows, which is as open and goes before it.
+	[[ $reason != 'its calls fall behind the items ('* ]] || break
+	[ "$(sj targets.0.calls_ahead)" = true ] || quiet_enough 'the calls were not seen to fall behind'
 done
 [ "$(sj targets.0.calls_ahead)" = true ] || skip 'too noisy a machine: the calls were not seen to fall behind'
 unchanged "$pid"
 finish queue "$pid"
 
-reason=$(sj targets.0.reason)
 [[ $reason == 'its calls fall behind the items ('* ]] || fail "the reason: $reason"
 beyond=${reason#*beyond about } beyond=${beyond%%us*}
 awk -v b="$beyond" -v s=$((take - make)) 'BEGIN { exit !(b > 0.1 * s && b < 1.5 * s) }' ||

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /*
  * The agent's memory: blocks are zeroed, aligned, apart from each other and keep what is in them;
  * all of it goes back to the kernel; a child of a fork in the middle of a change neither uses nor

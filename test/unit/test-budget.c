@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /* Files that are made to be endless to read. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /*
  * Callers by copied stacks: those of this very process, as the C library's unwinder has them; and
  * whatever a target may send, no more than is kept, with a reason for its end.

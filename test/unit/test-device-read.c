@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /*
  * The ring of a device agent, read from outside: what is whole arrives, also across the ring's end,
  * and no contents of it make sbinject read, write or count anything that is not there.

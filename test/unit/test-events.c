@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /* --events: the lines of waits, the rings that they come from, a reader that is slow or gone. */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /*
  * Out of a stub at every instruction of it: a child of this process is stepped through a hooked
  * function, and at each step leave_site() and leave_common() must give the registers that it had

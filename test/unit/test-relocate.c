@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /*
  * Displaced instructions are run, not only read: each window is executed where it stands and as
  * plan_emit() moved it, from the same registers, flags and memory, and must leave the same ones.

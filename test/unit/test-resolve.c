@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

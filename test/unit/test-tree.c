@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* beside others */
 /*
  * Taking a process under trace again and again while one of its threads execs it anew. Without care
  * the tracer waits in PTRACE_SEIZE for the end of the exec, and the exec for the tracer: for ever.
