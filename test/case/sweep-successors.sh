@@ -3,7 +3,6 @@
 # A program that ends within a second, run again and again: a sweep of the shell that does so names the
 # processes that it does not hook; --follow hooks them, as a sweep that starts the shell does; one that
 # starts the program alone names the way out.
-# beside idle work
 # limit: 60 s
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"

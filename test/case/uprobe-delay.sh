@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # By uprobes: a delay slows calls while it is there, is measured truly, and is gone afterwards;
 # every=N delays each Nth; --max-slowdown refuses.
-# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 

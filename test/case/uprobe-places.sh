@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # By uprobes: pid= of two; a library that is loaded later; a deleted file; list, with an IFUNC.
-# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 need_uprobe
 

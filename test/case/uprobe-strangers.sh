@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # A uprobe of another tool on a library is no change of a target, as tests compare it; a breakpoint
 # and a jump of sbinject's there are.
-# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 need_uprobe
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # By uprobes: children of every kind, daemons and execs, each in a row of its own, the sum exact;
 # of a command from its first call on.
-# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 need_uprobe
 
