@@ -34,8 +34,9 @@ quiet_enough() { [ "$SECONDS" -lt "$TRY_AGAIN_S" ] || give_up "$1"; }
 
 # noise VERDICT...: what the last sweep's document says of the machine, where it explains that the first
 # target has none of these verdicts; nothing: the machine was quiet. Equal arms (A/A) show the scatter:
-# so much of the largest dose has to be told apart for the verdict, 0.2 to be CRITICAL, half of the
-# threshold else. Where no processor was idle a delay takes one from others, and what is hidden is felt.
+# so much of the largest dose has to be told apart for the verdict, 0.2 to be CRITICAL, a third of the
+# threshold else (the interval of kappa is wider, of doses that are smaller). Where no processor was idle a
+# delay takes one from others, and what is hidden is felt.
 noise() {
 	local n
 
@@ -48,7 +49,7 @@ noise() {
 		apart = known ? (hi - lo) / 2 * t0 / x : 0
 		if (steal + 0 >= 0.02)
 			printf "the host took %.0f %% of the processors; ", 100 * steal
-		if (apart > (critical ? 0.2 : threshold / 2))
+		if (apart > (critical ? 0.2 : threshold / 3))
 			printf "equal arms may differ by %.0f %% of the largest dose; ", 100 * apart
 		if (busy + 0 >= 0.9 && !(critical && known))
 			printf "the processors were %.0f %% busy; ", 100 * busy

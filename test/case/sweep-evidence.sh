@@ -10,7 +10,7 @@
 need python3
 [ "$(nproc)" -ge 2 ] || skip 'one processor hides nothing'
 
-# explains VERDICT PROGRAM FUNCTION ARGS...: one of three sweeps, each with another seed, has the
+# explains VERDICT PROGRAM FUNCTION ARGS...: one of three sweeps, each longer, with another seed, has the
 # verdict, and the evidence that PROGRAM asserts. Noise makes other verdicts, and never other words.
 seed=0
 explains() {
@@ -20,7 +20,7 @@ explains() {
 	tries=0 calm=0 seen=''
 	for try in 1 2 3; do
 		seed=$((seed + 1))
-		sweep "$pid" "$function" --progress :item --time 7s --threshold 0.2 --seed $seed "$@"
+		sweep "$pid" "$function" --progress :item --time $((5 * try + 2))s --threshold 0.2 --seed $seed "$@"
 		[ "$rc" -eq 0 ] || [ "$rc" -eq 6 ] || fail "exit status $rc: $(cat sb.err)"
 		[ "$(verdict)" = "$want" ] && [ "$(sj gates.unproven)" = false ] && break
 		tried "$want"
