@@ -161,9 +161,26 @@ static json_t *remedy_json(const struct sweep_remedy *remedy)
 	return o;
 }
 
+static void put_lists(json_t *o, const struct sweep_target *t)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 1; i < t->n_doses; i++)
+		json_add(list, json_integer((json_int_t)t->dose[i].delay_ns));
+	json_put(o, "doses_ns", list);
+	list = json_must(json_array());
+	for (size_t i = 0; i < t->n_doses; i++)
+		json_array_append_new(list, dose_json(&t->dose[i]));
+	json_put(o, "doses", list);
+	list = json_must(json_array());
+	for (size_t i = 0; i < t->n_parts; i++)
+		json_array_append_new(list, part_json(&t->part[i]));
+	json_put(o, "parts", list);
+}
+
 static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 {
-	json_t *o = json_must(json_object()), *list = json_must(json_array());
+	json_t *o = json_must(json_object());
 
 	json_put(o, "spec", json_name(t->spec));
 	json_put(o, "verdict", json_name(sweep_verdict_name(t->verdict)));
@@ -207,17 +224,7 @@ static json_t *target_json(const struct sweep_target *t, json_t *evidence)
 	json_put(o, "lanes_unclear", json_boolean(t->lanes_unclear));
 	put_estimate(o, "kappa_least_lanes", t->range[0], NULL);
 	put_estimate(o, "kappa_most_lanes", t->range[1], NULL);
-	for (size_t i = 1; i < t->n_doses; i++)
-		json_add(list, json_integer((json_int_t)t->dose[i].delay_ns));
-	json_put(o, "doses_ns", list);
-	list = json_must(json_array());
-	for (size_t i = 0; i < t->n_doses; i++)
-		json_array_append_new(list, dose_json(&t->dose[i]));
-	json_put(o, "doses", list);
-	list = json_must(json_array());
-	for (size_t i = 0; i < t->n_parts; i++)
-		json_array_append_new(list, part_json(&t->part[i]));
-	json_put(o, "parts", list);
+	put_lists(o, t);
 	json_put(o, "mean", t->n_quantiles ? mean_json(&t->mean) : json_null());
 	json_put(o, "quantiles", t->n_quantiles ? quantiles_json(t) : json_null());
 	json_put(o, "queue", t->n_quantiles ? queue_json(&t->queue) : json_null());

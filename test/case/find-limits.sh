@@ -40,7 +40,7 @@ s = d["sweep"]
 lo, hi = s["gates"]["aa_ci"]
 apart = [(hi - lo) / 2 * t["t0_ns"] / t["doses"][-1]["x_ns"] for t in s["targets"]
          if lo is not None and t["t0_ns"] and t["doses"] and t["doses"][-1]["x_ns"]]
-noise = s["cpus_busy"] >= 0.9 or s["cpus_steal"] >= 0.02 or any(a > s["threshold"] / 2 for a in apart)
+noise = s["cpus_busy"] >= 0.9 or s["cpus_steal"] >= 0.02 or any(a > s["threshold"] / 3 for a in apart)
 print("busy", s["cpus_busy"], "steal", s["cpus_steal"], "equal arms", apart)
 sys.exit(3 if noise else 4)
 P
