@@ -7,7 +7,7 @@
 /*
  * What `find` proposes to do next: the sweep, again, of those targets that it left open or whose
  * interval is wide, with the time that is enough by the noise it has seen; and by itself a target
- * whose reason names an option that decides it.
+ * with a remedy (sweep/result.h): an option and its value that decide it.
  */
 struct find_next_about {
 	const char *document; /* of the sweep; NULL: there is none */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dropped HOW: calls dropped_fn() and dropped_other() on two threads, and prints its rate: calls a
- * second, and calls in a second of processor time. When SIGUSR1 comes it forks a worker that
- *becomes nobody and from then on overwrites what it shares with its parent, without an end:
+ * second, and calls in a second of processor time. On SIGUSR1 it forks a worker. The worker takes
+ * the ids of user nobody, and overwrites the memory that it shares with its parent until it is
+ * killed:
  *
  *	noise		all of it with random bytes
  *	tables		every cell asks for a thread filter, whose tables lie anywhere, or have no
