@@ -43,9 +43,11 @@ static bool is_whole(const struct find_rates *rates, const struct find_rate *r,
 		     const struct find_rate *base)
 {
 	double ratio = (double)r->calls / (double)base->calls;
+	/* The first and the last reading cut an item in two: off by the calls of one item. */
+	double within = fmax(WHOLE_WITHIN, 1 / (double)base->calls);
 
-	if (!(ratio >= 1 - WHOLE_WITHIN) || ratio > MULTIPLE_MOST ||
-	    fabs(ratio / round(ratio) - 1) > WHOLE_WITHIN)
+	if (!(ratio >= 1 - within) || ratio > MULTIPLE_MOST ||
+	    fabs(ratio / round(ratio) - 1) > within)
 		return false;
 	for (size_t s = 0; s < rates->slices; s++) {
 		/* A slice cuts a call's work in two: its count is off by one call of the base. */
@@ -109,7 +111,8 @@ static void choose(struct find_rates *rates)
 	for (size_t i = 0; i < rates->n; i++) {
 		struct find_rate *r = &rates->rate[i];
 
-		if (r->steady)
+		/* Also where it scatters a little more than its base does. */
+		if (r->often)
 			r->multiple_of = base_of(rates, i);
 		if (r->steady && r->multiple_of == FIND_NONE &&
 		    (rates->point == FIND_NONE || is_better(r, &rates->rate[rates->point])))

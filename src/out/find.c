@@ -36,12 +36,12 @@ static void add_use(struct out_grid *grid, const struct find_rates *rates, int i
 		out_grid_add(grid, "proposed");
 	else if (!r->calls)
 		out_grid_add(grid, "no: not called");
-	else if (!r->steady)
-		out_grid_add(grid, "no: not regular");
 	else if (r->multiple_of != FIND_NONE)
 		out_grid_add(grid, "no: %.0f calls to each of %s",
 			     round((double)r->calls / (double)rates->rate[r->multiple_of].calls),
 			     rates->rate[r->multiple_of].target);
+	else if (!r->steady)
+		out_grid_add(grid, "no: not regular");
 	else
 		out_grid_add(grid, "possible");
 }

@@ -55,6 +55,39 @@ static void a_multiple_is_an_inner_function(void **state)
 	assert_int_equal(rates.point, 1);
 }
 
+/* Both scatter about as much as is allowed, the inner one a little more. */
+static void a_multiple_may_scatter_more_than_its_base(void **state)
+{
+	(void)state;
+	begin();
+	add(0.8, 500, 0.34);
+	add(0.1, 100, 0.31);
+	find_choose(&rates);
+	assert_true(rate[1].steady);
+	assert_false(rate[0].steady);
+	assert_int_equal(rate[0].multiple_of, 1);
+	assert_int_equal(rates.point, 1);
+}
+
+/* Three items in a slice; the first and the last reading come in the middle of one. */
+static void few_items_cut_at_both_ends(void **state)
+{
+	(void)state;
+	begin();
+	add(0.8, 15, 0);
+	add(0.1, 3, 0);
+	rate[0].hits[0] += 4;
+	find_choose(&rates);
+	assert_int_equal(rate[0].multiple_of, 1);
+	assert_int_equal(rates.point, 1);
+	begin();
+	add(0.8, 13, 0); /* 4.3 calls to each: no whole number */
+	add(0.1, 3, 0);
+	find_choose(&rates);
+	assert_int_equal(rate[0].multiple_of, FIND_NONE);
+	assert_int_equal(rates.point, 0);
+}
+
 /* The ratio of all calls is whole, but not that of each slice: they have nothing to do with one
  * another. */
 static void chance_is_no_multiple(void **state)
@@ -141,6 +174,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steady_is_chosen),
 		cmocka_unit_test(a_multiple_is_an_inner_function),
+		cmocka_unit_test(a_multiple_may_scatter_more_than_its_base),
+		cmocka_unit_test(few_items_cut_at_both_ends),
 		cmocka_unit_test(chance_is_no_multiple),
 		cmocka_unit_test(equal_rates_the_larger_share),
 		cmocka_unit_test(steady_together_where_time_is_not),
