@@ -26,6 +26,9 @@ static const struct {
 };
 enum { DECIDING = sizeof(deciding) / sizeof(deciding[0]) };
 
+/* How several targets are swept again together. */
+enum way { LONGER, SELF_CHECK, RESPONSE, WAYS };
+
 /* What a target's document says would decide it. */
 struct remedy {
 	const char *option; /* "": none */
@@ -123,7 +126,16 @@ static bool is_check(const struct remedy *r)
  */
 static bool needs_the_user(const struct find_next_about *about, const struct remedy *r)
 {
-	return !strcmp(r->option, "--lane") || (is_check(r) && !about->is_target);
+	return !strcmp(r->option, "--lane") ||
+	       (is_check(r) && !about->is_target && !about->response);
+}
+
+/* Where requests may have a rate of their own, how long responses take tells more than whether. */
+static enum way way_of(const struct find_next_about *about, const struct remedy *r)
+{
+	if (!is_check(r))
+		return LONGER;
+	return about->response ? RESPONSE : SELF_CHECK;
 }
 
 /* The words of the sweep with those targets alone that `keep` has, another --time, and `extra`. */
@@ -185,12 +197,23 @@ static double enough_for(const struct find_next_about *about, const json_t *doc,
 	return about->time_s * (half / GOAL) * (half / GOAL);
 }
 
-static void add_longer(const struct find_next_about *about, struct out_find *out, const json_t *doc,
-		       const bool *keep, bool check)
+static const char *why_again(enum way way, bool early)
+{
+	if (way == RESPONSE)
+		return "how much longer responses take, if the load has a rate of its own";
+	if (way == SELF_CHECK)
+		return "whether the load has a rate of its own";
+	return early ? FIND_NEXT_WHOLE : "more time, for what is not decided or not sharp";
+}
+
+static void add_again(const struct find_next_about *about, struct out_find *out, const json_t *doc,
+		      const bool *keep, enum way way)
 {
 	bool early = json_is_true(json_object_get(doc, "ended_early"));
 	const json_t *targets = json_object_get(doc, "targets");
-	char *extra[3] = { check ? (char *)(uintptr_t) "--self-check" : NULL, NULL, NULL };
+	const char *option[WAYS] = { NULL, "--self-check", "--response" };
+	char *extra[3] = { (char *)(uintptr_t)option[way],
+			   way == RESPONSE ? (char *)(uintptr_t)about->response : NULL, NULL };
 	double time_s = 0;
 
 	for (size_t i = 0; i < json_array_size(targets); i++)
@@ -200,18 +223,14 @@ static void add_longer(const struct find_next_about *about, struct out_find *out
 		time_s = about->time_s;
 	else if (!(time_s > about->time_s))
 		time_s = MORE * about->time_s;
-	find_next_add(out,
-		      check ? "whether the load has a rate of its own" :
-		      early ? FIND_NEXT_WHOLE :
-			      "more time, for what is not decided or not sharp",
-		      command_of(about, keep, NULL, time_s, extra));
+	find_next_add(out, why_again(way, early), command_of(about, keep, NULL, time_s, extra));
 }
 
 void find_next(const struct find_next_about *about, struct out_find *out)
 {
 	json_t *doc = about->document ? json_loads(about->document, 0, NULL) : NULL;
 	const json_t *targets = json_object_get(doc, "targets"), *t;
-	bool keep[2][FIND_SWEPT_MOST] = { { false } }, any[2] = { false };
+	bool keep[WAYS][FIND_SWEPT_MOST] = { { false } }, any[WAYS] = { false };
 	size_t i;
 
 	json_array_foreach((json_t *)targets, i, t)
@@ -224,11 +243,11 @@ void find_next(const struct find_next_about *about, struct out_find *out)
 		if (r.why)
 			add_remedy(about, out, i, &r);
 		else
-			any[is_check(&r)] = keep[is_check(&r)][i] = true;
+			any[way_of(about, &r)] = keep[way_of(about, &r)][i] = true;
 	}
-	for (int check = 0; check < 2; check++)
-		if (any[check])
-			add_longer(about, out, doc, keep[check], check);
+	for (int way = 0; way < WAYS; way++)
+		if (any[way])
+			add_again(about, out, doc, keep[way], (enum way)way);
 	json_decref(doc);
 }
 

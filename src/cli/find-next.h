@@ -14,6 +14,7 @@ struct find_next_about {
 	char **word;	      /* its command, "sweep" first; NULL-terminated */
 	double time_s;	      /* its --time */
 	bool is_target;	      /* the progress is a function */
+	const char *response; /* a source of how long responses take; NULL: none is known */
 };
 
 /* Fills out->next. The commands belong to *out: find_next_free(). */

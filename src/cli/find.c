@@ -40,6 +40,7 @@ struct find {
 	struct out_find out;
 	struct explain_result *explain;
 	struct find_rates *rates;
+	struct counters *page; /* --progress prom:URL: find chooses what on it counts items; NULL */
 	char *pids, *progress;
 	char every[FIND_SWEPT_MOST][EVERY_SIZE]; /* words of the sweep */
 	char why[576];				 /* why the sweep gave no result */
@@ -187,6 +188,32 @@ static char *count_command(const struct find *f)
 	return find_join(word);
 }
 
+static void choose_progress(struct find *f)
+{
+	const struct find_rates *rates = f->rates;
+
+	f->out.given = f->opt.progress && !f->page;
+	if (f->out.given)
+		f->progress = must_strdup(f->opt.progress);
+	else if (f->page && rates->counter_point != FIND_NONE)
+		f->progress = must_strdup(rates->counter[rates->counter_point].target);
+	else if (!f->page && rates->point != FIND_NONE)
+		f->progress = must_strdup(rates->rate[rates->point].target);
+	f->out.progress = f->progress;
+	f->out.is_call = f->progress && progress_kind_of(f->progress) == PROGRESS_TARGET;
+	if (f->progress)
+		return;
+	if (f->page)
+		f->out.why = "no counter of the page grows regularly: name the one that counts the "
+			     "items, --progress prom:URL#METRIC";
+	else if (rates->unhooked > 0)
+		f->out.why = "no candidate is called regularly in the processes that are hooked, "
+			     "and others began after the attach: --follow hooks these";
+	else
+		f->out.why =
+			"no candidate is called regularly: give what counts the items, --progress";
+}
+
 static int step_count(struct find *f)
 {
 	FILE *to = shown(f);
@@ -197,9 +224,13 @@ static int step_count(struct find *f)
 		return 0;
 	}
 	if (to)
-		out_find_step(to, 2, "How often are these called, and which calls count the work?",
+		out_find_step(to, 2,
+			      f->page ?
+				      "How often are these called, and what on the page counts the "
+				      "work?" :
+				      "How often are these called, and which calls count the work?",
 			      f->out.command[1]);
-	f->rates = find_count(&f->job, f->explain, COUNT_NS, &f->err);
+	f->rates = find_count(&f->job, f->explain, f->page, COUNT_NS, &f->err);
 	f->out.rates = f->rates;
 	if (!f->rates && f->err.code == SB_EINTERRUPTED) { /* while their names were looked up */
 		f->err = (struct sb_err){ 0 };
@@ -211,18 +242,7 @@ static int step_count(struct find *f)
 	f->out.ended_early |= f->rates->ended;
 	if (to)
 		out_find_rates(to, f->rates);
-	if (f->opt.progress)
-		f->progress = must_strdup(f->opt.progress);
-	else if (f->rates->point != FIND_NONE)
-		f->progress = must_strdup(f->rates->rate[f->rates->point].target);
-	f->out.progress = f->progress;
-	f->out.given = f->opt.progress != NULL;
-	if (!f->progress && f->rates->unhooked > 0)
-		f->out.why = "no candidate is called regularly in the processes that are hooked, "
-			     "and others began after the attach: --follow hooks these";
-	else if (!f->progress)
-		f->out.why =
-			"no candidate is called regularly: give what counts the items, --progress";
+	choose_progress(f);
 	return 0;
 }
 
@@ -320,7 +340,7 @@ static void propose_follow(struct find *f)
 
 	if (f->opt.progress) {
 		word[n++] = (char *)"--progress";
-		word[n++] = f->progress;
+		word[n++] = f->opt.progress;
 	}
 	if (f->opt.time_ns) {
 		snprintf(time, sizeof(time), "%llus", (unsigned long long)(f->opt.time_ns / S));
@@ -341,7 +361,9 @@ static void sweep_and_propose(struct find *f, char **word, size_t n, double time
 	if (!f->document && f->out.ended_early)
 		find_next_add(&f->out, FIND_NEXT_WHOLE, find_join(plain));
 	about.document = f->document;
-	about.is_target = progress_kind_of(f->progress) == PROGRESS_TARGET;
+	about.is_target = f->out.is_call;
+	if (f->rates->response_point != FIND_NONE)
+		about.response = f->rates->counter[f->rates->response_point].target;
 	find_next(&about, &f->out);
 	f->out.ended_early |= find_ended_early(f->document);
 }
@@ -389,6 +411,11 @@ static void find(struct find *f)
 	if (!f->job.backend)
 		return;
 	f->pids = list_pids(&f->opt.session);
+	if (f->opt.progress && counters_is_page(f->opt.progress)) {
+		f->page = counters_open(f->opt.progress, &f->err);
+		if (!f->page)
+			return;
+	}
 	hold_signals();
 	if (step_explain(f) < 0)
 		return;
@@ -425,6 +452,7 @@ static int find_main(const struct command *cmd, int argc, char **argv)
 	find_next_free(&f.out);
 	explain_free(f.explain);
 	find_rates_free(f.rates);
+	counters_close(f.page);
 	free(f.pids);
 	free(f.progress);
 	free(f.document);

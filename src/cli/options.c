@@ -322,7 +322,7 @@ static const struct option_row rows[] = {
 	  READ(opt_mechanism, "auto|jump|int3"), "how a function is hooked" },
 	{ "progress", 0, VERB_EXPLAIN | VERB_FIND, TEXT(progress, "SOURCE"),
 	  "what counts items, as of sweep; without it: a second, or (find) a function is "
-	  "proposed" },
+	  "proposed; with a prom:URL alone find proposes a metric of that page" },
 	{ "time", 0, VERB_EXPLAIN | VERB_FIND, TIME(time_ns),
 	  "how long to watch (default 10s); of all steps of find (70s)" },
 	{ "dry-run", 0, VERB_FIND, FLAG(no_sweep), "stop before the sweep: nothing is delayed" },

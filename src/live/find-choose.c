@@ -140,8 +140,40 @@ static void steady_together(struct find_rates *rates)
 								       &rates->rate[k]);
 }
 
+/* What the program counts one by one before what it also measures; then the steadier one. */
+static bool is_better_counter(const struct find_rate *r, const struct find_rate *than)
+{
+	return r->events != than->events ? than->events : r->scatter < than->scatter;
+}
+
+/* Whose events have times, so that it shows how long responses take. */
+static bool is_response(const struct find_rate *r)
+{
+	static const char end[] = "_seconds";
+	size_t len = strlen(r->target), n = sizeof(end) - 1;
+
+	return r->steady && r->events && len >= n && !strcmp(r->target + len - n, end);
+}
+
+static void choose_counter(struct find_rates *rates)
+{
+	rates->counter_point = rates->response_point = FIND_NONE;
+	for (size_t i = 0; i < rates->n_counters; i++) {
+		struct find_rate *r = &rates->counter[i];
+
+		sum_up(rates, r);
+		if (r->steady && (rates->counter_point == FIND_NONE ||
+				  is_better_counter(r, &rates->counter[rates->counter_point])))
+			rates->counter_point = (int)i;
+		if (is_response(r) && (rates->response_point == FIND_NONE ||
+				       r->scatter < rates->counter[rates->response_point].scatter))
+			rates->response_point = (int)i;
+	}
+}
+
 void find_choose(struct find_rates *rates)
 {
+	choose_counter(rates);
 	rates->point = FIND_NONE;
 	for (size_t i = 0; i < rates->n; i++)
 		sum_up(rates, &rates->rate[i]);

@@ -11,6 +11,9 @@
  * another one (which calls them, several times an item), the one with the largest share; one that
  * any part of a program calls (malloc(), Go's runtime) only if there is no other. Whether its calls
  * are what the user counts as items cannot be known from this. Each rate has a target.
+ *
+ * Of the counters of a page: a steady one, rather a counter than the number of a histogram's
+ * events, and of these the steadiest; as the response the steadiest of those that have seconds.
  */
 void find_choose(struct find_rates *rates);
 

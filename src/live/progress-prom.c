@@ -125,6 +125,26 @@ bool progress_prom_sum(const char *body, const char *metric, const char *labels,
 	return found;
 }
 
+static bool sum_with(const char *body, const char *metric, const char *suffix, const char *labels,
+		     double *sum)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s%s", metric, suffix);
+	return progress_prom_sum(body, name, labels, sum);
+}
+
+/* A summary has series of its own name, too: its quantiles. */
+bool progress_prom_count(const char *body, const char *metric, const char *labels, double *count)
+{
+	if (sum_with(body, metric, "_sum", labels, count) &&
+	    sum_with(body, metric, "_count", labels, count))
+		return true;
+	return sum_with(body, metric, "", labels, count) ||
+	       sum_with(body, metric, "_count", labels, count) ||
+	       sum_with(body, metric, "_total", labels, count);
+}
+
 static bool bound_of(const struct sample *s, double *le)
 {
 	const char *value;
@@ -193,7 +213,8 @@ static int prom_open(struct progress *p, struct sb_err *err)
 	if (!metric || hash == p->rest || (brace && brace[strlen(brace) - 1] != '}')) {
 		err_set(err, SB_EUSAGE, "'%s' names no metric", p->text);
 		err_hint(err, "prom:http://127.0.0.1:8000/metrics#vllm:generation_tokens_total, "
-			      "with {label=\"value\"} behind it to choose");
+			      "with {label=\"value\"} behind it to choose; sbinject find looks "
+			      "for one on the page");
 		return -SB_EUSAGE;
 	}
 	prom = p->own = calloc(1, sizeof(*prom));
@@ -204,14 +225,6 @@ static int prom_open(struct progress *p, struct sb_err *err)
 	prom->labels = brace ? cut(brace + 1, strlen(brace) - 2) : cut("", 0);
 	prom->fetch = fetch_open(prom->url, err);
 	return prom->fetch ? 0 : -(int)err->code;
-}
-
-static bool sum_of(const struct prom *prom, const char *suffix, double *sum)
-{
-	char name[512];
-
-	snprintf(name, sizeof(name), "%s%s", prom->metric, suffix);
-	return progress_prom_sum(prom->body, name, prom->labels, sum);
 }
 
 static int prom_read(struct progress *p, struct progress_value *value, struct sb_err *err)
@@ -228,14 +241,14 @@ static int prom_read(struct progress *p, struct progress_value *value, struct sb
 		return err_set(err, SB_EFILE, "progress: %s: %s", prom->url, why);
 	if (p->response) {
 		progress_prom_buckets(prom->body, prom->metric, prom->labels, value);
-		if (sum_of(prom, "_sum", &value->sum) && sum_of(prom, "_count", &value->count))
+		if (sum_with(prom->body, prom->metric, "_sum", prom->labels, &value->sum) &&
+		    sum_with(prom->body, prom->metric, "_count", prom->labels, &value->count))
 			return 0;
 		return err_set(err, SB_EFILE,
 			       "response: %s has no histogram or summary '%s' with these labels",
 			       prom->url, prom->metric);
 	}
-	if (sum_of(prom, "", &value->count) || sum_of(prom, "_count", &value->count) ||
-	    sum_of(prom, "_total", &value->count))
+	if (progress_prom_count(prom->body, prom->metric, prom->labels, &value->count))
 		return 0;
 	return err_set(err, SB_EFILE, "progress: %s has no metric '%s' with these labels",
 		       prom->url, prom->metric);

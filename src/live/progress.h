@@ -74,7 +74,11 @@ const char *progress_text(const struct progress *p);
 /* Adds up the series of a metric with these labels ("" or `a="b",c="d"`) in Prometheus's text
  * format. False: there is none. No side effects; for prom sources and tests. */
 bool progress_prom_sum(const char *body, const char *metric, const char *labels, double *sum);
-/* The same of each bound of a histogram's buckets (METRIC_bucket), into *value. */
+/* How many a metric counts: the series of METRIC_count if there is a METRIC_sum (a histogram's, a
+ * summary's), else its own, or those of METRIC_count, or of METRIC_total (a counter's in
+ * OpenMetrics). */
+bool progress_prom_count(const char *body, const char *metric, const char *labels, double *count);
+/* The sum of each bound of a histogram's buckets (METRIC_bucket), into *value. */
 void progress_prom_buckets(const char *body, const char *metric, const char *labels,
 			   struct progress_value *value);
 

@@ -37,6 +37,24 @@ static json_t *rates_json(const struct find_rates *rates)
 	return list;
 }
 
+static json_t *counters_json(const struct find_rates *rates)
+{
+	json_t *list = json_must(json_array());
+
+	for (size_t i = 0; i < rates->n_counters; i++) {
+		const struct find_rate *r = &rates->counter[i];
+		json_t *o = json_must(json_object());
+
+		json_put(o, "source", json_name(r->target));
+		json_put(o, "count", json_integer((json_int_t)r->calls));
+		json_put(o, "per_s", real(r->per_s));
+		json_put(o, "scatter", real(r->scatter));
+		json_put(o, "steady", json_boolean(r->steady));
+		json_add(list, o);
+	}
+	return list;
+}
+
 static json_t *document_of(const char *text)
 {
 	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
@@ -84,6 +102,12 @@ int out_find_json(const char *path, const struct out_find *find, struct sb_err *
 	json_put(doc, "commands", commands(find));
 	json_put(doc, "explain", document_of(explain));
 	json_put(doc, "rates", find->rates ? rates_json(find->rates) : json_null());
+	json_put(doc, "counters",
+		 find->rates && find->rates->n_counters ? counters_json(find->rates) : json_null());
+	json_put(doc, "response",
+		 json_name(find->rates && find->rates->response_point != FIND_NONE ?
+				   find->rates->counter[find->rates->response_point].target :
+				   NULL));
 	json_put(doc, "progress", json_name(find->progress));
 	json_put(doc, "progress_given", json_boolean(find->given));
 	json_put(doc, "sweep", document_of(find->sweep));

@@ -32,7 +32,7 @@ static void add_use(struct out_grid *grid, const struct find_rates *rates, int i
 {
 	const struct find_rate *r = &rates->rate[i];
 
-	if (i == rates->point)
+	if (i == rates->point && !rates->n_counters)
 		out_grid_add(grid, "proposed");
 	else if (!r->calls)
 		out_grid_add(grid, "no: not called");
@@ -44,6 +44,36 @@ static void add_use(struct out_grid *grid, const struct find_rates *rates, int i
 		out_grid_add(grid, "no: not regular");
 	else
 		out_grid_add(grid, "possible");
+}
+
+static const struct out_col counter_cols[] = {
+	{ "counter", OUT_NAME, 0 },
+	{ "per s", OUT_FIGURE, 2 },
+	{ "scatter", OUT_FIGURE, 2 },
+	{ "as progress", OUT_TEXT, 2 },
+};
+
+/* Those that grew. */
+static void print_counters(FILE *to, const struct find_rates *rates)
+{
+	struct out_grid grid = { counter_cols, sizeof(counter_cols) / sizeof(counter_cols[0]), NULL,
+				 0 };
+
+	for (size_t i = 0; i < rates->n_counters; i++) {
+		const struct find_rate *r = &rates->counter[i];
+
+		if (!r->calls)
+			continue;
+		out_grid_add(&grid, "%s", strchr(r->target, '#') + 1);
+		out_grid_add(&grid, isnan(r->per_s) ? "-" : "%.4g", r->per_s);
+		out_grid_add(&grid, isnan(r->scatter) ? "-" : "%.0f%%", 100 * r->scatter);
+		out_grid_add(&grid, "%s",
+			     (int)i == rates->counter_point ? "proposed" :
+			     r->steady			    ? "possible" :
+							      "no: not regular");
+	}
+	fputc('\n', to);
+	out_grid_print(&grid, to);
 }
 
 void out_find_rates(FILE *to, const struct find_rates *rates)
@@ -59,6 +89,8 @@ void out_find_rates(FILE *to, const struct find_rates *rates)
 		add_use(&grid, rates, (int)i);
 	}
 	out_grid_print(&grid, to);
+	if (rates->n_counters)
+		print_counters(to, rates);
 }
 
 /* ---- the answer ---- */
@@ -146,7 +178,7 @@ void out_find_page(FILE *to, const struct out_find *find)
 
 	fputs("\nThe answer\n", to);
 	if (find->progress) {
-		fputs("an item is a call of ", to);
+		fputs(find->is_call ? "an item is a call of " : "an item is one more of ", to);
 		out_shown(to, find->progress);
 		fputs(find->given ? "\n" : ": proposed, check that it is; else --progress\n", to);
 	}

@@ -23,6 +23,7 @@ struct out_find {
 	const struct find_rates *rates;	      /* NULL: not reached */
 	const char *progress;		      /* NULL: none */
 	bool given;			      /* ... by the user */
+	bool is_call;			      /* ... it is a function */
 	const char *sweep;		      /* the document of the sweep; NULL: there is none */
 	const char *why;		      /* ... for this reason */
 	struct out_find_next next[FIND_NEXT_MOST];

@@ -14,9 +14,11 @@ static char *sweep_of[] = { "sweep",	  ":a<int, b>", "every=4", ":c'd", ":e",
 
 static struct out_find out;
 
+static const char *response; /* that find knows of */
+
 static void proposed(const char *document, bool is_target)
 {
-	struct find_next_about about = { document, sweep_of, 10, is_target };
+	struct find_next_about about = { document, sweep_of, 10, is_target, response };
 
 	find_next_free(&out);
 	find_next(&about, &out);
@@ -112,6 +114,13 @@ static void test_what_only_the_user_knows(void **state)
 	assert_int_equal(out.n_next, 1);
 	assert_string_equal(out.next[0].command,
 			    "sbinject sweep :e --self-check" REST "20s --follow -p 7");
+	response = "prom:http://h/m#lat_seconds";
+	proposed(load, false);
+	response = NULL;
+	assert_int_equal(out.n_next, 1);
+	assert_string_equal(out.next[0].command,
+			    "sbinject sweep :e --response prom:http://h/m#lat_seconds" REST
+			    "20s --follow -p 7");
 }
 
 int main(void)

@@ -152,6 +152,40 @@ static void what_any_part_calls_is_no_item(void **state)
 	assert_int_equal(rates.point, 0);
 }
 
+/* Events of a histogram that are steadier than the counter, one that stands, one in bursts. */
+static void a_counter_of_a_page(void **state)
+{
+	static struct find_rate counter[5];
+	static const char *const name[] = { "prom:u#bursts_total", "prom:u#wait_seconds",
+					    "prom:u#items_total", "prom:u#sizes",
+					    "prom:u#stands_total" };
+	static const double calls[] = { 100, 100, 100, 100, 0 },
+			    swing[] = { 0.8, 0.02, 0.1, 0.01, 0 };
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 5; i++) {
+		counter[i] = (struct find_rate){ .target = (char *)(uintptr_t)name[i] };
+		counter[i].events = i == 1 || i == 3;
+		for (int s = 0; s < FIND_SLICES; s++)
+			counter[i].hits[s] =
+				(uint64_t)(calls[i] * (1 + (s % 2 ? swing[i] : -swing[i])));
+	}
+	rates.counter = counter;
+	rates.n_counters = 5;
+	find_choose(&rates);
+	assert_int_equal(rates.counter_point, 2);
+	assert_int_equal(rates.response_point, 1);
+	counter[2].hits[3] = 0;
+	find_choose(&rates);
+	assert_int_equal(rates.counter_point, 3);
+	rates.counter = NULL;
+	rates.n_counters = 0;
+	find_choose(&rates);
+	assert_int_equal(rates.counter_point, FIND_NONE);
+	assert_int_equal(rates.response_point, FIND_NONE);
+}
+
 static void none_is_proposed(void **state)
 {
 	(void)state;
@@ -180,6 +214,7 @@ int main(void)
 		cmocka_unit_test(equal_rates_the_larger_share),
 		cmocka_unit_test(steady_together_where_time_is_not),
 		cmocka_unit_test(what_any_part_calls_is_no_item),
+		cmocka_unit_test(a_counter_of_a_page),
 		cmocka_unit_test(none_is_proposed),
 	};
 
