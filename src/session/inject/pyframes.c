@@ -1,88 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How the interpreters that are known keep the frames of a thread, for the stubs that copy them
- * (inject/pyframes.h). The offsets are those of the published releases, which do not change within
- * one version; all that is read by them is checked there.
- */
+/* What the stubs that copy the frames of a thread (inject/pyframes.h) know of the interpreter. */
 #include "priv.h"
 
 #include "elf/interpreter.h"
-
-/* By version; addresses as offsets from _PyRuntime. */
-static const struct sb_page_python layouts[] = {
-	{ .version = 0x030a,
-	  .thread_id = 176,
-	  .frame = 24,
-	  .cframe = 48,
-	  .cframe_previous = 8,
-	  .code = 32,
-	  .previous = 24,
-	  .instr = 96,
-	  .line = 100,
-	  .name = 112,
-	  .file = 104,
-	  .table = 120,
-	  .first_line = 40,
-	  .ascii = 48,
-	  .compact = 72,
-	  .key = 584,
-	  .ending = 16 },
-	{ .version = 0x030b,
-	  .thread_id = 152,
-	  .cframe = 56,
-	  .cframe_frame = 8,
-	  .cframe_previous = 16,
-	  .code = 32,
-	  .previous = 48,
-	  .instr = 56,
-	  .owner = 69,
-	  .name = 128,
-	  .file = 112,
-	  .table = 136,
-	  .first_line = 72,
-	  .traceable = 168,
-	  .units = 184,
-	  .ascii = 48,
-	  .compact = 72,
-	  .key = 592,
-	  .ending = 24 },
-	{ .version = 0x030c,
-	  .thread_id = 136,
-	  .cframe = 56,
-	  .cframe_frame = 0,
-	  .cframe_previous = 8,
-	  .code = 0,
-	  .previous = 8,
-	  .instr = 56,
-	  .owner = 70,
-	  .name = 128,
-	  .file = 112,
-	  .table = 136,
-	  .first_line = 68,
-	  .traceable = 176,
-	  .units = 192,
-	  .ascii = 40,
-	  .compact = 56,
-	  .key = 1544,
-	  .ending = 24 },
-	{ .version = 0x030d,
-	  .thread_id = 152,
-	  .frame = 72,
-	  .code = 0,
-	  .previous = 8,
-	  .instr = 56,
-	  .owner = 70,
-	  .name = 128,
-	  .file = 112,
-	  .table = 136,
-	  .first_line = 68,
-	  .traceable = 184,
-	  .units = 200,
-	  .ascii = 40,
-	  .compact = 56,
-	  .key = 2160,
-	  .ending = 608 },
-};
+#include "inject/pyframes-layout.h"
 
 struct types {
 	pid_t pid;
@@ -104,22 +25,22 @@ static void find_types(void *arg)
 void pyframes_look(struct inject_session *s, struct space *space, pid_t pid)
 {
 	struct types t = { .pid = pid };
+	const struct sb_page_python *layout;
+	struct sb_page_python python;
 
 	if (!s->tracing || !s->cfg->trace_stacks || !space->control ||
 	    space->control->page.record.python.version)
 		return;
 	aside_run(s, find_types, &t);
-	for (size_t i = 0; t.any && i < sizeof(layouts) / sizeof(*layouts); i++) {
-		struct sb_page_python python = layouts[i];
-
-		if (python.version != t.found.version)
-			continue;
-		python.specific = arch->thread_values;
-		python.key += t.found.runtime;
-		python.ending += t.found.runtime;
-		python.code_type = t.found.code;
-		python.str_type = t.found.str;
-		python.bytes_type = t.found.bytes;
-		space_python(space, &python);
-	}
+	layout = t.any ? pyframes_layout(t.found.version) : NULL;
+	if (!layout)
+		return;
+	python = *layout;
+	python.specific = arch->thread_values;
+	python.key += t.found.runtime;
+	python.ending += t.found.runtime;
+	python.code_type = t.found.code;
+	python.str_type = t.found.str;
+	python.bytes_type = t.found.bytes;
+	space_python(space, &python);
 }
