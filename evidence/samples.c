@@ -173,7 +173,7 @@ static void hand_on(const struct watched *t, const uint64_t *word, size_t words,
 			ip[n++] = word[i];
 	}
 	if (n)
-		fn(ctx, t->pid, ip, n);
+		fn(ctx, t->pid, t->tid, ip, n);
 }
 
 static void drain(struct samples *s, struct watched *t, samples_fn *fn, void *ctx)

@@ -23,7 +23,7 @@ enum { SAMPLES_DEPTH = 16 };
 
 /* A sample: addresses in the program, the innermost function first, then return addresses as far as
  * frame pointers lead, which only a program that keeps frame pointers has right. n: 1 or more. */
-typedef void samples_fn(void *ctx, pid_t pid, const uint64_t *ip, size_t n);
+typedef void samples_fn(void *ctx, pid_t pid, pid_t tid, const uint64_t *ip, size_t n);
 
 struct samples *samples_open(uint64_t period_ns);
 void samples_close(struct samples *s); /* NULL is harmless */

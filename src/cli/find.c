@@ -267,7 +267,7 @@ static size_t sweep_words(struct find *f, char **word, char *time)
 	for (size_t i = 0; i < f->rates->n && targets < FIND_SWEPT_MOST; i++) {
 		const struct find_rate *r = &f->rates->rate[i];
 
-		if (!r->calls || r->share < SWEPT_LEAST)
+		if (!r->calls || r->share < SWEPT_LEAST || r->cost > FIND_COST_MOST)
 			continue;
 		word[n++] = r->target;
 		if (often(r, floor_ns, f->every[targets]))

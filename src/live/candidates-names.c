@@ -87,13 +87,21 @@ bool candidates_runtime(struct image *img, uint64_t vaddr)
 }
 
 /* Not all texts are targets: a file name may hold a ':'. */
-static size_t parse(struct explain_result *res, struct spec_list *list, size_t *of)
+static size_t parse(bool inject, struct explain_result *res, struct spec_list *list, size_t *of)
 {
 	for (size_t i = 0; i < res->n_candidates; i++) {
 		struct sb_err err = { 0 };
 		char *word = res->candidate[i].target;
 		size_t before = list->count;
 
+		/* To look for one in a process would load the agent. */
+		if (!strncmp(word, "py:", 3)) {
+			res->candidate[i].hookable = inject;
+			if (!inject)
+				res->candidate[i].why = must_strdup(
+					"only the inject backend hooks Python functions");
+			continue;
+		}
 		if (spec_parse_words(&word, 1, list, &err) < 0)
 			res->candidate[i].why = must_strdup(err.what);
 		else if (list->count == before + 1)
@@ -149,7 +157,7 @@ void candidates_check(struct sweep_job *job, struct explain_result *res)
 
 	cfg.targets = (struct spec_list){ 0 };
 	cfg.look_only = true;
-	if (!parse(res, &cfg.targets, of))
+	if (!parse(job->backend == &backend_inject, res, &cfg.targets, of))
 		return;
 	/* Of a program that runs again and again there may be no process at this instant. */
 	for (int i = 1; !look_up(job, &cfg, of, res) && i < LOOKS; i++)

@@ -12,17 +12,30 @@
 #include "elf/module.h"
 #include "evidence/samples.h"
 #include "src/base/must.h"
+#include "inject/clock.h"
+#include "python-samples.h"
 #include "src/session/processes.h"
 
 /* No multiple of the periods of timers, so that samples do not fall into step with them. */
 #define PERIOD_NS    1003009ull
 #define SAMPLES_MOST 10000 /* of a thread */
+#define WAIT_NS	     50000000ull
+#define LOOK_NS	     7000000ull /* and up to as much more */
+
+enum { ACTIVE_MOST = 256 }; /* as many threads as are watched */
 
 struct process {
 	pid_t pid;
 	struct maps maps;
 	struct resolve_cache *cache;
 	bool read;
+	const struct map_entry *python; /* a mapping of its interpreter; NULL: it has none */
+};
+
+/* A thread that was on a processor since the last look. */
+struct active {
+	size_t process; /* number */
+	pid_t pid, tid;
 };
 
 /* Where a sample was. An exec gives the addresses of a process another meaning: it gets a number.
@@ -32,13 +45,19 @@ struct place {
 	size_t process;	   /* number, 1 or more; 0: free */
 	struct image *img; /* NULL: no file */
 	uint64_t vaddr;
-	bool runtime; /* Go's: it works for the function that called it */
-	double *in;   /* samples, by block */
+	bool runtime;	  /* Go's: it works for the function that called it */
+	bool interpreter; /* Python's, and Python's functions are known */
+	double *in;	  /* samples, by block */
 };
 
 struct candidates {
 	const struct session_config *cfg;
 	struct samples *samples;
+	struct python_samples *python;
+	bool any_python;
+	uint32_t chance; /* so that looks do not fall into step with timers */
+	struct active active[ACTIVE_MOST];
+	size_t n_active;
 	size_t blocks, block;
 	double *all; /* samples, by block */
 	struct process **process;
@@ -58,6 +77,8 @@ struct candidates *candidates_open(const struct session_config *cfg, uint64_t ti
 	c->all = must_calloc(blocks, sizeof(*c->all));
 	c->cap = 1024;
 	c->place = must_calloc(c->cap, sizeof(*c->place));
+	c->python = python_samples_open(blocks);
+	c->chance = (uint32_t)clock_ns();
 	c->samples = samples_open(period < PERIOD_NS ? PERIOD_NS : period);
 	candidates_edge(c);
 	c->block = 0;
@@ -69,6 +90,7 @@ void candidates_close(struct candidates *c)
 	if (!c)
 		return;
 	samples_close(c->samples);
+	python_samples_close(c->python);
 	for (size_t i = 0; i < c->n_processes; i++) {
 		resolve_cache_free(c->process[i]->cache);
 		maps_free(&c->process[i]->maps);
@@ -105,15 +127,21 @@ static size_t process_of(struct candidates *c, pid_t pid)
 	return process_new(c, pid);
 }
 
-static void read_maps(struct process *p)
+static void read_maps(struct candidates *c, size_t number)
 {
+	struct process *p = c->process[number - 1];
 	struct sb_err err = { 0 };
+	uint64_t runtime;
 
 	if (p->read)
 		return;
 	p->read = true;
 	maps_read(p->pid, &p->maps, &err);
 	p->cache = resolve_cache_new(&p->maps);
+	if (!python_samples_watch(c->python, number, p->pid, &p->maps, &runtime))
+		return;
+	c->any_python = true;
+	p->python = maps_find(&p->maps, runtime);
 }
 
 static struct place *slot_of(struct place *table, size_t cap, size_t process, uint64_t ip)
@@ -151,6 +179,8 @@ static void find_file(struct process *p, struct place *at)
 		return;
 	at->img = m.img;
 	at->vaddr = at->ip - m.bias;
+	at->interpreter = p->python && m.map->inode == p->python->inode &&
+			  m.map->dev == p->python->dev;
 	at->runtime = candidates_runtime(m.img, at->vaddr);
 }
 
@@ -171,7 +201,7 @@ static struct place *place_of(struct candidates *c, size_t process, uint64_t ip)
 
 /* The innermost function; in Go, whose programs keep frame pointers, that which the runtime works
  * for. A return address may be that of the next function: one less is in the caller. */
-static void take_sample(void *ctx, pid_t pid, const uint64_t *ip, size_t n)
+static void take_sample(void *ctx, pid_t pid, pid_t tid, const uint64_t *ip, size_t n)
 {
 	struct candidates *c = ctx;
 	size_t process = process_of(c, pid);
@@ -179,7 +209,10 @@ static void take_sample(void *ctx, pid_t pid, const uint64_t *ip, size_t n)
 
 	if (c->block >= c->blocks)
 		return;
-	read_maps(c->process[process - 1]);
+	read_maps(c, process);
+	if (!c->n_active || c->active[c->n_active - 1].tid != tid)
+		if (c->n_active < ACTIVE_MOST)
+			c->active[c->n_active++] = (struct active){ process, pid, tid };
 	at = place_of(c, process, ip[0]);
 	for (size_t i = 1; i < n && at->runtime; i++)
 		at = place_of(c, process, ip[i] - 1);
@@ -191,7 +224,21 @@ static void take_sample(void *ctx, pid_t pid, const uint64_t *ip, size_t n)
 
 void candidates_take(struct candidates *c)
 {
+	c->n_active = 0;
 	samples_drain(c->samples, take_sample, c);
+	if (!c->any_python)
+		return;
+	for (size_t i = 0; i < c->n_active; i++)
+		python_samples_look(c->python, c->active[i].process, c->active[i].pid,
+				    c->active[i].tid, c->block);
+}
+
+uint64_t candidates_wait_ns(struct candidates *c)
+{
+	if (!c->any_python)
+		return WAIT_NS;
+	c->chance = c->chance * 1664525u + 1013904223u;
+	return LOOK_NS + c->chance % LOOK_NS;
 }
 
 /* An exec, or a library that was loaded since: what follows is of a process with a new number. */
@@ -234,6 +281,7 @@ void candidates_edge(struct candidates *c)
 	for (size_t i = 0; i < n; i++)
 		samples_watch(c->samples, pids[i]);
 	free(pids);
+	python_samples_threads(c->python);
 	c->block++;
 }
 
@@ -266,7 +314,8 @@ static struct candidate_tally *tally_places(struct candidates *c, struct functio
 		struct place *at = &c->place[i];
 		size_t before = *n, f;
 
-		f = at->img ? function_of(list, n, at->img, at->vaddr) : SIZE_MAX;
+		f = at->img && !at->interpreter ? function_of(list, n, at->img, at->vaddr) :
+						  SIZE_MAX;
 		if (f == SIZE_MAX)
 			continue;
 		if (*n > before) {
@@ -282,11 +331,22 @@ static struct candidate_tally *tally_places(struct candidates *c, struct functio
 	return tally;
 }
 
+static uint64_t in_interpreters(const struct candidates *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->cap; i++)
+		for (size_t b = 0; c->place[i].interpreter && b < c->blocks; b++)
+			n += (uint64_t)c->place[i].in[b];
+	return n;
+}
+
 static void describe(const struct candidates *c, struct explain_result *res)
 {
 	for (size_t b = 0; b < c->blocks; b++)
 		res->samples += (uint64_t)c->all[b];
-	res->samples_nowhere = res->samples;
+	res->samples_interpreter = in_interpreters(c);
+	res->samples_nowhere = res->samples - res->samples_interpreter;
 	res->samples_lost = samples_lost(c->samples);
 	res->threads_unsampled = samples_unwatched(c->samples);
 	res->samples_user_only = samples_user_only(c->samples);
@@ -294,18 +354,54 @@ static void describe(const struct candidates *c, struct explain_result *res)
 		res->samples_limit = *samples_limit(c->samples);
 }
 
+static int by_share(const void *a, const void *b)
+{
+	const struct explain_candidate *x = a, *y = b;
+
+	return (x->share.est < y->share.est) - (x->share.est > y->share.est);
+}
+
+/* Python functions among those of files: both have shares of the same time. */
+static void add_python(const struct candidates *c, size_t blocks, struct explain_result *res)
+{
+	struct python_looks looks = python_samples_looks(c->python);
+	struct candidate_tally *tally = must_calloc(looks.n, sizeof(*tally));
+	size_t good;
+
+	for (size_t i = 0; i < looks.n; i++)
+		tally[i] = (struct candidate_tally){ .function = i,
+						     .in = looks.function[i].in,
+						     .samples = looks.function[i].looks };
+	good = candidates_rank(tally, looks.n, looks.all, blocks);
+	good = good < CANDIDATES_MOST ? good : CANDIDATES_MOST;
+	for (size_t i = 0; i < good; i++)
+		res->candidate[res->n_candidates++] = (struct explain_candidate){
+			.target = must_strdup(looks.function[tally[i].function].target),
+			.share = tally[i].share,
+			.samples = tally[i].samples,
+		};
+	free(tally);
+	if (c->any_python)
+		res->looks = looks.looks;
+	if (!good)
+		return;
+	qsort(res->candidate, res->n_candidates, sizeof(*res->candidate), by_share);
+	while (res->n_candidates > CANDIDATES_MOST)
+		free(res->candidate[--res->n_candidates].target);
+}
+
 void candidates_fill(struct candidates *c, struct sweep_job *job, struct explain_result *res)
 {
+	size_t n = 0, good, blocks = c->block < c->blocks ? c->block : c->blocks;
 	struct function *list = NULL;
-	size_t n = 0, good;
 	struct candidate_tally *tally = tally_places(c, &list, &n);
 
 	describe(c, res);
 	for (size_t i = 0; i < n; i++)
 		res->samples_nowhere -= tally[i].samples;
-	good = candidates_rank(tally, n, c->all, c->block < c->blocks ? c->block : c->blocks);
+	good = candidates_rank(tally, n, c->all, blocks);
 	good = good < CANDIDATES_MOST ? good : CANDIDATES_MOST;
-	res->candidate = must_calloc(good, sizeof(*res->candidate));
+	res->candidate = must_calloc(2 * CANDIDATES_MOST, sizeof(*res->candidate));
 	res->n_candidates = good;
 	for (size_t i = 0; i < good; i++) {
 		struct function *f = &list[tally[i].function];
@@ -314,6 +410,7 @@ void candidates_fill(struct candidates *c, struct sweep_job *job, struct explain
 		res->candidate[i].share = tally[i].share;
 		res->candidate[i].samples = tally[i].samples;
 	}
+	add_python(c, blocks, res);
 	candidates_check(job, res);
 	candidates_command(job, res);
 	for (size_t i = 0; i < n; i++)

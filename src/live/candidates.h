@@ -8,7 +8,9 @@
 /*
  * Which functions are worth a sweep: those in which the threads of the processes of a job are while
  * they are on a processor (evidence/samples.h), as targets, with their share of the samples and
- * whether sbinject can hook them. Nothing is changed in the processes.
+ * whether sbinject can hook them. Where a thread runs Python it is the Python function
+ * (python-samples.h); the functions of its interpreter are none. Nothing is changed in the
+ * processes.
  */
 struct candidates;
 
@@ -17,8 +19,10 @@ struct candidates *candidates_open(const struct session_config *cfg, uint64_t ti
 				   size_t blocks);
 void candidates_close(struct candidates *c); /* NULL is harmless */
 
-/* Empties the buffers: call it at least every 50 ms. */
+/* Empties the buffers, and looks at which functions Python threads are in: call it again after
+ * candidates_wait_ns(), about 10 ms where there is Python, else 50 ms. */
 void candidates_take(struct candidates *c);
+uint64_t candidates_wait_ns(struct candidates *c);
 /* A block ends; looks for new threads and processes. */
 void candidates_edge(struct candidates *c);
 

@@ -16,7 +16,7 @@
 #include "src/run/witness.h"
 #include "src/session/processes.h"
 
-enum { BLOCKS_LEAST = 8, BLOCKS_MOST = 40, PUMP_MS = 20, TAKE_MS = 50 };
+enum { BLOCKS_LEAST = 8, BLOCKS_MOST = 40, PUMP_MS = 20 };
 #define BLOCK_NS 250000000ull
 #define MS	 1000000ull
 
@@ -24,6 +24,7 @@ struct explain {
 	struct sweep_job *job;
 	struct evidence *evidence;
 	struct candidates *candidates;
+	uint64_t take_ns; /* between two takes of the candidates */
 	struct owners *owners;
 	struct quota *quota;
 	struct client *client; /* of a target as the progress; else NULL */
@@ -43,7 +44,7 @@ static void wait_for(struct explain *x, uint64_t ns)
 		x->over = !client_pump(x->client, ms < PUMP_MS ? (int)ms : PUMP_MS) ||
 			  client_interrupted(x->client);
 	} else {
-		ns = ns < TAKE_MS * MS ? ns : TAKE_MS * MS;
+		ns = ns < x->take_ns ? ns : x->take_ns;
 		nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
 	}
 }
@@ -53,8 +54,9 @@ static void wait_until(struct explain *x, uint64_t until)
 	uint64_t taken = clock_ns();
 
 	for (uint64_t now = taken; now < until && !x->over; now = clock_ns()) {
-		if (now - taken >= TAKE_MS * MS) {
+		if (now - taken >= x->take_ns) {
 			candidates_take(x->candidates);
+			x->take_ns = candidates_wait_ns(x->candidates);
 			taken = now;
 		}
 		wait_for(x, until - now);
@@ -108,6 +110,7 @@ static void measure(struct explain *x, uint64_t time_ns)
 	x->edge = must_calloc(blocks + 1, sizeof(*x->edge));
 	x->quota = quota_open(x->job->opt->session.pids, x->job->opt->session.n_pids);
 	x->candidates = candidates_open(&x->job->opt->session, time_ns, blocks);
+	x->take_ns = candidates_wait_ns(x->candidates);
 	for (size_t i = 0; i <= blocks; i++) {
 		wait_until(x, start + time_ns / blocks * i);
 		if (!take_edge(x))

@@ -10,6 +10,7 @@
 #define SLICES_WITHIN  0.1  /* of a slice's ratio, from that of all */
 #define MULTIPLE_LEAST 1.5
 #define MULTIPLE_MOST  1000.0
+#define HOOK_S	       10e-9 /* of a call that is counted and not delayed, about */
 #define TOGETHER_MOST  4.0 /* of larger ratios, most are near a whole number */
 
 enum { CALLS_LEAST = 20 };
@@ -175,8 +176,10 @@ void find_choose(struct find_rates *rates)
 {
 	choose_counter(rates);
 	rates->point = FIND_NONE;
-	for (size_t i = 0; i < rates->n; i++)
+	for (size_t i = 0; i < rates->n; i++) {
 		sum_up(rates, &rates->rate[i]);
+		rates->rate[i].cost = rates->rate[i].per_s * HOOK_S;
+	}
 	choose(rates);
 	if (rates->point != FIND_NONE)
 		return;

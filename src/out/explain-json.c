@@ -149,6 +149,9 @@ static void put_candidates(json_t *doc, const struct explain_result *res)
 	json_put(doc, "samples", known ? json_integer((json_int_t)res->samples) : json_null());
 	json_put(doc, "samples_in_no_function",
 		 known ? json_integer((json_int_t)res->samples_nowhere) : json_null());
+	json_put(doc, "samples_in_interpreters",
+		 known ? json_integer((json_int_t)res->samples_interpreter) : json_null());
+	json_put(doc, "looks", res->looks ? json_integer((json_int_t)res->looks) : json_null());
 	json_put(doc, "samples_in_kernel", json_boolean(known && !res->samples_user_only));
 	json_put(doc, "samples_lost", json_integer((json_int_t)res->samples_lost));
 	json_put(doc, "threads_unsampled", json_integer((json_int_t)res->threads_unsampled));

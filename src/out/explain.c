@@ -173,6 +173,12 @@ static void print_sampled(FILE *to, const struct explain_result *res, size_t lef
 {
 	fprintf(to, "of %llu samples on a processor%s\n", (unsigned long long)res->samples,
 		res->samples_user_only ? ", none of them in the kernel: not permitted" : "");
+	if (res->looks)
+		fprintf(to,
+			"%llu of them in a Python interpreter; Python functions are those of %llu "
+			"looks at threads that ran\n",
+			(unsigned long long)res->samples_interpreter,
+			(unsigned long long)res->looks);
 	if (res->samples_nowhere)
 		fprintf(to,
 			"%llu of them in no function of a file: the vDSO, which reads the clock, "

@@ -28,6 +28,7 @@ static json_t *rates_json(const struct find_rates *rates)
 		json_put(o, "per_s", real(r->per_s));
 		json_put(o, "scatter", real(r->scatter));
 		json_put(o, "steady", json_boolean(r->steady));
+		json_put(o, "hook_cost", real(r->cost));
 		json_put(o, "multiple_of",
 			 json_name(r->multiple_of == FIND_NONE ?
 					   NULL :

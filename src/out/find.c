@@ -89,6 +89,13 @@ void out_find_rates(FILE *to, const struct find_rates *rates)
 		add_use(&grid, rates, (int)i);
 	}
 	out_grid_print(&grid, to);
+	for (size_t i = 0; i < rates->n; i++)
+		if (rates->rate[i].cost > FIND_COST_MOST) {
+			out_shown(to, rates->rate[i].target);
+			fprintf(to,
+				" is left out: a hook of it takes about %.0f%% of the time by itself\n",
+				100 * rates->rate[i].cost);
+		}
 	if (rates->n_counters)
 		print_counters(to, rates);
 }

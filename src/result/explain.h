@@ -27,7 +27,7 @@ struct explain_thread {
 struct explain_candidate {
 	char *target;
 	struct ratio share; /* of all samples, of the function alone: not of what it calls */
-	uint64_t samples;
+	uint64_t samples;   /* of a Python function: looks */
 	bool hookable;
 	char *why; /* ... it is not; NULL */
 };
@@ -79,7 +79,10 @@ struct explain_result {
 	struct explain_candidate *candidate; /* the largest share first */
 	size_t n_candidates;
 	uint64_t samples, samples_lost;
-	uint64_t samples_nowhere;    /* of samples: in no function of a file */
+	uint64_t samples_nowhere; /* of samples: in no function of a file */
+	uint64_t
+		samples_interpreter; /* of samples: in a CPython whose Python functions are known */
+	uint64_t looks; /* at threads that ran, for Python functions; 0: no such interpreter */
 	uint64_t threads_unsampled;  /* there were too many */
 	bool samples_user_only;	     /* none of the time in the kernel */
 	struct sb_err samples_limit; /* why there are none; code SB_OK: there are */

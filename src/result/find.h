@@ -20,6 +20,7 @@ struct find_rate {
 	bool events;	 /* a counter: how many events a histogram or summary has */
 	bool often;	 /* called in each slice, often enough */
 	bool steady;	 /* ... at much the same rate, or in the same ratio to another function */
+	double cost;	 /* a hook's part of the time, about; NAN: not known, or of a counter */
 	int multiple_of; /* it has a whole multiple of the calls of this one; FIND_NONE */
 };
 
@@ -40,6 +41,9 @@ struct find_rates {
 	 * instant; FIND_NONE: those that begin later are hooked as well. */
 	int unhooked;
 };
+
+/* A hook that takes more of the time than this changes the program that is measured. */
+#define FIND_COST_MOST 0.1
 
 void find_rates_free(struct find_rates *rates); /* NULL is harmless */
 

@@ -94,7 +94,7 @@ __attribute__((noinline, noclone)) static void burn(uint64_t ns)
 		 ns);
 }
 
-static void count(void *ctx, pid_t pid, const uint64_t *ip, size_t n)
+static void count(void *ctx, pid_t pid, pid_t tid, const uint64_t *ip, size_t n)
 {
 	uint64_t start = (uint64_t)(uintptr_t)burn;
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SB_PYTHON_SAMPLES_H
+#define SB_PYTHON_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "src/base/maps.h"
+
+/*
+ * In which Python function threads are while they run: CPython 3.11 and later that
+ * inject/pyframes-layout.h knows. The interpreter's structures are read from outside
+ * (process_vm_readv()) while they change: what is not what it should be is no sample. sbinject
+ * stops and writes to no process. It needs the permission to trace the process.
+ *
+ * A function in C that Python calls is part of the Python function that calls it. A function whose
+ * name, module and file have other characters than ASCII is none.
+ */
+struct python_samples;
+
+struct python_samples *python_samples_open(size_t blocks);
+void python_samples_close(struct python_samples *s); /* NULL is harmless */
+
+/* A process of this number, for the caller to choose; after an exec it has another one. False: it
+ * has no such interpreter (yet). *runtime: an address in the interpreter. */
+bool python_samples_watch(struct python_samples *s, size_t number, pid_t pid,
+			  const struct maps *maps, uint64_t *runtime);
+/* Reads anew which threads there are: call it now and then. */
+void python_samples_threads(struct python_samples *s);
+
+/* If the thread runs at this moment, this is one look at it, whether it runs Python or not. number:
+ * of its process, which need not be watched. */
+void python_samples_look(struct python_samples *s, size_t number, pid_t pid, pid_t tid,
+			 size_t block);
+
+struct python_function {
+	char *target; /* "py:MODULE:QUALNAME"; by the file, where the module is not known */
+	double *in;   /* looks with the function innermost, by block */
+	uint64_t looks;
+};
+
+struct python_looks {
+	const struct python_function *function;
+	size_t n;
+	const double *all; /* looks at threads that ran, of all processes, by block */
+	uint64_t looks;	   /* the sum */
+};
+
+/* Valid until the next call. */
+struct python_looks python_samples_looks(const struct python_samples *s);
+
+#endif
