@@ -11,7 +11,7 @@
 #define MULTIPLE_LEAST 1.5
 #define MULTIPLE_MOST  1000.0
 #define HOOK_S	       10e-9 /* of a call that is counted and not delayed, about */
-#define TOGETHER_MOST  4.0 /* of larger ratios, most are near a whole number */
+#define TOGETHER_MOST  4.0   /* of larger ratios, most are near a whole number */
 
 enum { CALLS_LEAST = 20 };
 
@@ -141,10 +141,32 @@ static void steady_together(struct find_rates *rates)
 								       &rates->rate[k]);
 }
 
-/* What the program counts one by one before what it also measures; then the steadier one. */
-static bool is_better_counter(const struct find_rate *r, const struct find_rate *than)
+/*
+ * By so many steps it has grown: one that grows by the tokens of a request, always as many, has as
+ * many steps as there were requests.
+ */
+static uint64_t steps_of(const struct find_rates *rates, const struct find_rate *r)
 {
-	return r->events != than->events ? than->events : r->scatter < than->scatter;
+	uint64_t step = 0;
+
+	for (size_t s = 0; s < rates->slices; s++)
+		for (uint64_t a = r->hits[s], rest; a; a = rest) {
+			rest = step % a;
+			step = a;
+		}
+	return step ? r->calls / step : 0;
+}
+
+/* What the program counts one by one before what it also measures; then the finer one. now: of the
+ * counters; FIND_NONE: none yet. */
+static bool is_better_counter(const struct find_rates *rates, const struct find_rate *r, int now)
+{
+	const struct find_rate *than = now == FIND_NONE ? NULL : &rates->counter[now];
+	uint64_t steps = steps_of(rates, r), other = than ? steps_of(rates, than) : 0;
+
+	if (!than || r->events != than->events)
+		return !than || than->events;
+	return steps != other ? steps > other : r->scatter < than->scatter;
 }
 
 /* Whose events have times, so that it shows how long responses take. */
@@ -163,11 +185,12 @@ static void choose_counter(struct find_rates *rates)
 		struct find_rate *r = &rates->counter[i];
 
 		sum_up(rates, r);
-		if (r->steady && (rates->counter_point == FIND_NONE ||
-				  is_better_counter(r, &rates->counter[rates->counter_point])))
+		r->cost = NAN;
+		r->often = r->often && steps_of(rates, r) >= CALLS_LEAST;
+		r->steady = r->steady && r->often;
+		if (r->steady && is_better_counter(rates, r, rates->counter_point))
 			rates->counter_point = (int)i;
-		if (is_response(r) && (rates->response_point == FIND_NONE ||
-				       r->scatter < rates->counter[rates->response_point].scatter))
+		if (is_response(r) && is_better_counter(rates, r, rates->response_point))
 			rates->response_point = (int)i;
 	}
 }

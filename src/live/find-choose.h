@@ -13,7 +13,8 @@
  * are what the user counts as items cannot be known from this. Each rate has a target.
  *
  * Of the counters of a page: a steady one, rather a counter than the number of a histogram's
- * events, and of these the steadiest; as the response the steadiest of those that have seconds.
+ * events, and of these the one that grows by the most steps; as the response the finest of those
+ * that have seconds.
  */
 void find_choose(struct find_rates *rates);
 

@@ -14,7 +14,8 @@ enum {
 	THREADS_MOST = 1024, /* of a process */
 	FUNCTIONS_MOST = 4096,
 	CODES_MOST = 16384,
-	SHIMS_MOST = 4, /* frames of no code in a row: entries from C */
+	SHIMS_MOST = 4,	 /* frames of no code in a row: entries from C */
+	FRAME_WORDS = 9, /* what is looked at of a frame, in every version */
 	TEXT_MOST = 200,
 	NATIVE = 8,	 /* behind thread_id: the thread's number, as it knows it itself */
 	OWNED_BY_C = 3,	 /* FRAME_OWNED_BY_CSTACK, from 3.12 on */
@@ -336,41 +337,52 @@ static size_t function_of(struct python_samples *s, const struct process *p,
 	return s->n_functions++;
 }
 
-/* The innermost frame that runs code; 0: there is none. */
-static uint64_t frame_of(const struct process *p, uint64_t state)
+/* A frame, whose thread goes on meanwhile: all of it by one read. */
+struct frame {
+	uint64_t word[FRAME_WORDS];
+};
+
+static uint64_t pointer_in(const struct frame *frame, uint16_t offset)
+{
+	uint64_t word = frame->word[offset / 8];
+
+	return word & 7 ? 0 : word;
+}
+
+/* The innermost one that runs code. False: there is none. */
+static bool read_frame(const struct process *p, uint64_t state, struct frame *to)
 {
 	const struct sb_page_python *l = &p->layout;
 	uint64_t cframe = l->cframe ? pointer_at(p, state + l->cframe) : 0, frame;
-	uint8_t owner;
 
 	if (l->cframe)
 		frame = cframe ? pointer_at(p, cframe + l->cframe_frame) : 0;
 	else
 		frame = pointer_at(p, state + l->frame);
 	for (int i = 0; frame && i < SHIMS_MOST; i++) {
-		if (!read_bytes(p, frame + l->owner, &owner, 1))
-			return 0;
-		if (l->version == 0x030b || owner != OWNED_BY_C)
-			return frame;
-		frame = pointer_at(p, frame + l->previous);
+		if (!read_bytes(p, frame, to, sizeof(*to)))
+			return false;
+		if (l->version == 0x030b || ((const uint8_t *)to->word)[l->owner] != OWNED_BY_C)
+			return true;
+		frame = pointer_in(to, l->previous);
 	}
-	return 0;
+	return false;
 }
 
 /* SIZE_MAX: none that is known. */
 static size_t running(struct python_samples *s, const struct process *p, uint64_t state)
 {
-	uint64_t frame = frame_of(p, state);
 	struct code code = { .of = p };
+	struct frame frame;
 
-	if (!frame)
+	if (!read_frame(p, state, &frame))
 		return SIZE_MAX;
-	code.at = pointer_at(p, frame + p->layout.code);
+	code.at = pointer_in(&frame, p->layout.code);
 	if (!code.at || word_at(p, code.at + 8) != p->layout.code_type)
 		return SIZE_MAX;
 	code.name = pointer_at(p, code.at + p->layout.name);
 	code.file = pointer_at(p, code.at + p->layout.file);
-	code.globals = pointer_at(p, frame + p->place->globals);
+	code.globals = pointer_in(&frame, p->place->globals);
 	for (size_t i = 0; i < s->n_codes; i++) {
 		const struct code *c = &s->code[i];
 

@@ -152,10 +152,11 @@ static void what_any_part_calls_is_no_item(void **state)
 	assert_int_equal(rates.point, 0);
 }
 
-/* Events of a histogram that are steadier than the counter, one that stands, one in bursts. */
+/* Events of a histogram that are steadier than the counter, one that stands, one in bursts, one
+ * that grows by 40 at a time. */
 static void a_counter_of_a_page(void **state)
 {
-	static struct find_rate counter[5];
+	static struct find_rate counter[6];
 	static const char *const name[] = { "prom:u#bursts_total", "prom:u#wait_seconds",
 					    "prom:u#items_total", "prom:u#sizes",
 					    "prom:u#stands_total" };
@@ -171,12 +172,19 @@ static void a_counter_of_a_page(void **state)
 			counter[i].hits[s] =
 				(uint64_t)(calls[i] * (1 + (s % 2 ? swing[i] : -swing[i])));
 	}
+	counter[5] = (struct find_rate){ .target = (char *)"prom:u#tokens_total" };
+	for (int s = 0; s < FIND_SLICES; s++)
+		counter[5].hits[s] = s % 2 ? 160 : 120;
 	rates.counter = counter;
-	rates.n_counters = 5;
+	rates.n_counters = 6;
 	find_choose(&rates);
 	assert_int_equal(rates.counter_point, 2);
 	assert_int_equal(rates.response_point, 1);
 	counter[2].hits[3] = 0;
+	find_choose(&rates);
+	assert_int_equal(rates.counter_point, 5);
+	for (int s = 0; s < FIND_SLICES; s++)
+		counter[5].hits[s] = s % 2 ? 40 : 80; /* of twelve requests */
 	find_choose(&rates);
 	assert_int_equal(rates.counter_point, 3);
 	rates.counter = NULL;
