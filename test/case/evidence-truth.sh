@@ -4,6 +4,7 @@
 # (fsync), a peer on the network, a quota. Its times agree with the clocks and the /proc of the
 # program's own threads within 2 %.
 # limit: 120 s
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 need_root

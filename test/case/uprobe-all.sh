@@ -3,6 +3,7 @@
 # -a arms a file before any process runs it, for all: processes that start later, by whichever
 # process, are counted from their first call on, with a row each; pid= limits it to a tree; sbinject
 # itself is not counted.
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A session of uprobes is changed while it runs, with the same verbs and forms as any; no thread is
 # stopped for it, and what is removed is out.
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 

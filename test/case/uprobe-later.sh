@@ -3,6 +3,7 @@
 # By uprobes: a library that comes later is noticed by the loader's own notice of it; a target that is
 # added later is found in a fork whose parent has gone, and in one that has loaded what its parent
 # has not; also where another session's hook in the loader takes that notice away.
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 need_uprobe

@@ -4,6 +4,7 @@
 # linker's notice: a session about one process puts it into no other; one that follows a command
 # puts it into every process, and a session of hooks hears of libraries all the same, from their
 # constructors on, and of Python targets.
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 

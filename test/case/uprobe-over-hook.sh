@@ -4,6 +4,7 @@
 # there, in whatever process the file is mapped. Where the hook stands behind the first instruction,
 # both count. A breakpoint that another tool has put over a hook is left where it is, and everything
 # behind it is restored.
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 need python3

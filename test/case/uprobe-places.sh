@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # By uprobes: pid= of two; a library that is loaded later; a deleted file; list, with an IFUNC.
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A uprobe of another tool on a library is no change of a target, as tests compare it; a breakpoint
 # and a jump of sbinject's there are.
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 
