@@ -6,8 +6,8 @@
 
 /*
  * How the CPythons that are known keep the frames of a thread: offsets in their structures, which
- * do not change within one version. Of `key` and `ending`, offsets from _PyRuntime; the addresses of
- * the types are 0. version: PY_VERSION_HEX >> 16. NULL: not known.
+ * do not change within one version. Of `key` and `ending`, offsets from _PyRuntime; the addresses
+ * of the types are 0. version: PY_VERSION_HEX >> 16. NULL: not known.
  */
 const struct sb_page_python *pyframes_layout(uint32_t version);
 

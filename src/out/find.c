@@ -93,7 +93,8 @@ void out_find_rates(FILE *to, const struct find_rates *rates)
 		if (rates->rate[i].cost > FIND_COST_MOST) {
 			out_shown(to, rates->rate[i].target);
 			fprintf(to,
-				" is left out: a hook of it takes about %.0f%% of the time by itself\n",
+				" is left out: a hook of it takes about %.0f%% of the time by "
+				"itself\n",
 				100 * rates->rate[i].cost);
 		}
 	if (rates->n_counters)

@@ -36,7 +36,7 @@ struct find_rates {
 	size_t n_counters;
 	int counter_point;  /* the one that is proposed; FIND_NONE */
 	int response_point; /* a histogram or summary of seconds, as a response; FIND_NONE */
-	bool ended;	   /* by the user, or by the end of the target */
+	bool ended;	    /* by the user, or by the end of the target */
 	/* Processes that began after the attach and were not hooked, as many as were seen at one
 	 * instant; FIND_NONE: those that begin later are hooked as well. */
 	int unhooked;
