@@ -15,6 +15,11 @@
 
 enum { CALLS_LEAST = 20 };
 
+double find_hook_cost(double per_s)
+{
+	return per_s * HOOK_S;
+}
+
 static void sum_up(const struct find_rates *rates, struct find_rate *r)
 {
 	double time = 0, squares = 0;
@@ -200,8 +205,10 @@ void find_choose(struct find_rates *rates)
 	choose_counter(rates);
 	rates->point = FIND_NONE;
 	for (size_t i = 0; i < rates->n; i++) {
+		if (rates->rate[i].left_out)
+			continue;
 		sum_up(rates, &rates->rate[i]);
-		rates->rate[i].cost = rates->rate[i].per_s * HOOK_S;
+		rates->rate[i].cost = find_hook_cost(rates->rate[i].per_s);
 	}
 	choose(rates);
 	if (rates->point != FIND_NONE)

@@ -5,7 +5,7 @@
 #include "src/result/find.h"
 
 /*
- * Pure: fills what follows from the hits, and proposes a progress point. An item is what is
+ * Pure: fills what follows from the hits (of those that are left out nothing), and proposes a progress point. An item is what is
  * regular: of the functions that are called steadily, or, if none is, in whole ratio to another one
  * in each slice of time, and not at a whole multiple of the rate of
  * another one (which calls them, several times an item), the one with the largest share; one that
@@ -17,5 +17,8 @@
  * that have seconds.
  */
 void find_choose(struct find_rates *rates);
+
+/* Pure: what a hook of a function with so many calls a second takes of the time, about. */
+double find_hook_cost(double per_s);
 
 #endif

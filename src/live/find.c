@@ -11,7 +11,7 @@
 #include "read.h"
 #include "src/base/must.h"
 
-enum { PUMP_MS = 20 };
+enum { PUMP_MS = 20, FIRST_LOOK_MS = 100 };
 #define COUNT_MOST 9e15 /* a page may hold any number */
 
 static struct find_rates *rates_of(const struct explain_result *res, struct spec_list *list)
@@ -31,6 +31,7 @@ static struct find_rates *rates_of(const struct explain_result *res, struct spec
 							      .share = c->share.est,
 							      .multiple_of = FIND_NONE };
 	}
+	spec_list_cut(list, 0);
 	return rates;
 }
 
@@ -119,6 +120,56 @@ static int edge(struct edges *e, struct find_rates *rates, size_t slice, struct 
 	return ret;
 }
 
+/* How many of the rates are hooked: those that are left out come last. */
+static size_t hooked(const struct find_rates *rates)
+{
+	size_t n = 0;
+
+	while (n < rates->n && !rates->rate[n].left_out)
+		n++;
+	return n;
+}
+
+/* Puts those that are left out behind the others; both keep their order. */
+static void put_last(struct find_rates *rates)
+{
+	struct find_rate *sorted = must_calloc(rates->n, sizeof(*sorted));
+	size_t n = 0;
+
+	for (int out = 0; out < 2; out++)
+		for (size_t i = 0; i < rates->n; i++)
+			if (rates->rate[i].left_out == out)
+				sorted[n++] = rates->rate[i];
+	free(rates->rate);
+	rates->rate = sorted;
+}
+
+/* False: the user, or the end of the target, has ended it, or there is an error. */
+static bool look_first(struct find_rates *rates, struct edges *e, struct client *client,
+		       struct sb_err *err)
+{
+	struct sweep_reading now = { 0 };
+	double s;
+
+	if (edge(e, rates, FIND_SLICES, err) < 0 ||
+	    !wait_until(client, e->at_ns + FIRST_LOOK_MS * 1000000ull) ||
+	    sweep_reading_take(e->reader, &now, err) < 0)
+		return false;
+	s = (double)(clock_ns() - e->at_ns) / 1e9;
+	for (size_t i = 0, n = hooked(rates); i < n; i++) {
+		struct find_rate *r = &rates->rate[i];
+
+		r->calls = now.hits[i] - e->last.hits[i];
+		r->per_s = (double)r->calls / s;
+		r->cost = find_hook_cost(r->per_s);
+		r->scatter = NAN;
+		r->left_out = r->cost > FIND_COST_MOST;
+	}
+	sweep_reading_free(&now);
+	put_last(rates);
+	return true;
+}
+
 static void count(struct find_rates *rates, struct edges *e, struct client *client,
 		  const struct session_config *cfg, uint64_t time_ns, struct later *later,
 		  struct sb_err *err)
@@ -132,7 +183,41 @@ static void count(struct find_rates *rates, struct edges *e, struct client *clie
 		ret = edge(e, rates, s, err);
 		look_for_later(rates, later, cfg);
 	}
+}
+
+/* True: again, since a hook of some is left out; these would change what the others are called. */
+static bool count_hooked(struct sweep_job *job, struct find_rates *rates, struct edges *e,
+			 uint64_t time_ns, struct later *later, struct sb_err *err)
+{
+	struct session_config *cfg = &job->opt->session;
+	struct client *client;
+	size_t n = hooked(rates);
+	bool goes_on, again = false;
+
+	for (size_t i = 0; i < n; i++)
+		spec_parse_words((char *[]){ rates->rate[i].target, (char[]){ "0" } }, 2,
+				 &cfg->targets, err);
+	client = client_open(job->opt, job->backend, false, &job->outcome);
+	if (!client) {
+		*err = job->outcome.error;
+		return false;
+	}
+	job->progress_index = DRIVE_NONE;
+	e->reader = sweep_reader_new(job, client, n);
+	goes_on = look_first(rates, e, client, err);
+	again = goes_on && hooked(rates) < n;
+	if (goes_on && !again)
+		count(rates, e, client, cfg, time_ns, later, err);
+	client_detach(client);
+	rates->ended = (!again && rates->slices < FIND_SLICES) || client_interrupted(client);
 	sweep_reading_free(&e->last);
+	e->last = (struct sweep_reading){ 0 };
+	sweep_reader_free(e->reader);
+	client_close(client);
+	result_free(job->outcome.result);
+	job->outcome = (struct client_outcome){ 0 };
+	spec_list_cut(&cfg->targets, 0);
+	return again && !rates->ended;
 }
 
 struct find_rates *find_count(struct sweep_job *job, const struct explain_result *res,
@@ -141,7 +226,6 @@ struct find_rates *find_count(struct sweep_job *job, const struct explain_result
 	struct session_config *cfg = &job->opt->session;
 	struct find_rates *rates = rates_of(res, &cfg->targets);
 	struct edges edges = { .page = page };
-	struct client *client = NULL;
 	struct later later = { 0 };
 
 	/* A breakpoint needs a tracer. */
@@ -154,24 +238,10 @@ struct find_rates *find_count(struct sweep_job *job, const struct explain_result
 		name_counters(rates, page);
 		edges.counted = must_calloc(page->n, sizeof(*edges.counted));
 	}
-	if (rates->n)
-		client = client_open(job->opt, job->backend, false, &job->outcome);
-	if (client) {
-		job->progress_index = DRIVE_NONE;
-		edges.reader = sweep_reader_new(job, client, rates->n);
-		count(rates, &edges, client, cfg, time_ns, &later, err);
-		client_detach(client);
-		rates->ended = rates->slices < FIND_SLICES || client_interrupted(client);
-		sweep_reader_free(edges.reader);
-		client_close(client);
-	} else if (rates->n) {
-		*err = job->outcome.error;
-	}
+	while (hooked(rates) && count_hooked(job, rates, &edges, time_ns, &later, err))
+		;
 	free(edges.counted);
 	later_close(&later);
-	result_free(job->outcome.result);
-	job->outcome = (struct client_outcome){ 0 };
-	spec_list_cut(&cfg->targets, 0);
 	find_choose(rates);
 	if (rates->n && !err->code)
 		return rates;

@@ -21,6 +21,7 @@ struct find_rate {
 	bool often;	 /* called in each slice, often enough */
 	bool steady;	 /* ... at much the same rate, or in the same ratio to another function */
 	double cost;	 /* a hook's part of the time, about; NAN: not known, or of a counter */
+	bool left_out;	 /* ... is too much: counted for a moment, and hits are none */
 	int multiple_of; /* it has a whole multiple of the calls of this one; FIND_NONE */
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others, as live idle work
+# beside others
 # limit: 180 s
 # A program that closes all descriptors that it does not know, all the time, can be attached to as any
 # other, with Python targets and native ones; its own files keep what is theirs, nothing is left open.

@@ -3,7 +3,7 @@
 # Attached and let go again and again, in every way and killed at random, a target that allocates,
 # forks and starts threads all the time is what it was: its maps, descriptors and memory.
 # limit: 1500 s
-# beside others, as live idle work
+# beside others
 . "$SRC/test/lib.sh"
 
 seconds=$((${SOAK_SECONDS:-30} * 5 / 10))

@@ -8,11 +8,14 @@
  *		critical() is called once an item. tiny() is called 20 000 times an item: too
  *		often for a delay of each call
  *
+ *	costly	an item is critical(), and then tiny() a million times: a hook of tiny() takes as
+ *		long as tiny() itself
+ *
  * `inner` sleeps between two items for three times as long as an item takes.
  */
 #include "victim.h"
 
-enum { UNIT = 200000, TINY = 20000 };
+enum { UNIT = 200000, TINY = 20000, COSTLY = 1000000 };
 
 static uint64_t items;
 static volatile uint64_t sink[2];
@@ -101,14 +104,25 @@ static void nest(void)
 	}
 }
 
+static void costly(void)
+{
+	for (; !victim_stop; items++) {
+		critical();
+		for (int i = 0; i < COSTLY && !victim_stop; i++)
+			tiny();
+	}
+}
+
 int main(int argc, char **argv)
 {
-	bool joins = argc > 1 && !strcmp(argv[1], "join");
+	const char *shape = argc > 1 ? argv[1] : "";
 
 	victim_catch_term();
 	victim_ready();
-	if (joins)
+	if (!strcmp(shape, "join"))
 		join();
+	else if (!strcmp(shape, "costly"))
+		costly();
 	else
 		nest();
 	victim_calls("critical", items);
