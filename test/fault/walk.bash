@@ -50,7 +50,7 @@ hooks=(:victim_work 2us :victim_other 0 --for 150ms)
 # The victim's threads run all the time at the second passages of two of the actions; else they sleep
 # for most of it, and leave the processors to the walks beside this one.
 pace() { # WHERE: options of calls
-	[[ $1 == *:2=@(error|kill-both) ]] || echo '-p 50000'
+	[[ $1 == *:2=@(error|kill-both) ]] || echo '-p 300000'
 }
 
 set_off() { # WAY WHERE: the victim and sbinject; $pid, or none where it never began
