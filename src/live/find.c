@@ -89,6 +89,16 @@ static void look_for_later(struct find_rates *rates, struct later *later,
 		rates->unhooked = (int)later->unhooked;
 }
 
+/* How many of the rates are hooked: those that are left out come last. */
+static size_t hooked(const struct find_rates *rates)
+{
+	size_t n = 0;
+
+	while (n < rates->n && !rates->rate[n].left_out)
+		n++;
+	return n;
+}
+
 /* What is read at each edge. */
 struct edges {
 	struct sweep_reader *reader;
@@ -106,7 +116,7 @@ static int edge(struct edges *e, struct find_rates *rates, size_t slice, struct 
 	int ret = sweep_reading_take(e->reader, &now, err);
 
 	if (ret == 0 && slice < FIND_SLICES) {
-		for (size_t i = 0; i < rates->n; i++)
+		for (size_t i = 0, n = hooked(rates); i < n; i++)
 			rates->rate[i].hits[slice] = now.hits[i] - e->last.hits[i];
 		rates->slice_s[slice] = (double)(at - e->at_ns) / 1e9;
 	}
@@ -118,16 +128,6 @@ static int edge(struct edges *e, struct find_rates *rates, size_t slice, struct 
 	if (ret == 0 && slice < FIND_SLICES)
 		rates->slices = slice + 1;
 	return ret;
-}
-
-/* How many of the rates are hooked: those that are left out come last. */
-static size_t hooked(const struct find_rates *rates)
-{
-	size_t n = 0;
-
-	while (n < rates->n && !rates->rate[n].left_out)
-		n++;
-	return n;
 }
 
 /* Puts those that are left out behind the others; both keep their order. */
