@@ -11,9 +11,9 @@
 #include "candidates-names.h"
 #include "elf/module.h"
 #include "evidence/samples.h"
-#include "src/base/must.h"
 #include "inject/clock.h"
 #include "python-samples.h"
+#include "src/base/must.h"
 #include "src/session/processes.h"
 
 /* No multiple of the periods of timers, so that samples do not fall into step with them. */
@@ -46,8 +46,9 @@ struct place {
 	struct image *img; /* NULL: no file */
 	uint64_t vaddr;
 	bool runtime;	  /* Go's: it works for the function that called it */
-	bool interpreter; /* Python's, and Python's functions are known */
+	bool interpreter; /* in Python's, and Python's functions are known */
 	double *in;	  /* samples, by block */
+	uint64_t python;  /* samples that a Python function has instead */
 };
 
 struct candidates {
@@ -218,7 +219,10 @@ static void take_sample(void *ctx, pid_t pid, pid_t tid, const uint64_t *ip, siz
 		at = place_of(c, process, ip[i] - 1);
 	if (at->runtime || !at->img)
 		at = place_of(c, process, ip[0]);
-	at->in[c->block]++;
+	if (at->interpreter && python_samples_has(c->python, process, tid))
+		at->python++;
+	else
+		at->in[c->block]++;
 	c->all[c->block]++;
 }
 
@@ -314,8 +318,7 @@ static struct candidate_tally *tally_places(struct candidates *c, struct functio
 		struct place *at = &c->place[i];
 		size_t before = *n, f;
 
-		f = at->img && !at->interpreter ? function_of(list, n, at->img, at->vaddr) :
-						  SIZE_MAX;
+		f = at->img ? function_of(list, n, at->img, at->vaddr) : SIZE_MAX;
 		if (f == SIZE_MAX)
 			continue;
 		if (*n > before) {
@@ -336,8 +339,7 @@ static uint64_t in_interpreters(const struct candidates *c)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < c->cap; i++)
-		for (size_t b = 0; c->place[i].interpreter && b < c->blocks; b++)
-			n += (uint64_t)c->place[i].in[b];
+		n += c->place[i].python;
 	return n;
 }
 

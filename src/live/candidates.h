@@ -8,8 +8,8 @@
 /*
  * Which functions are worth a sweep: those in which the threads of the processes of a job are while
  * they are on a processor (evidence/samples.h), as targets, with their share of the samples and
- * whether sbinject can hook them. Where a thread runs Python it is the Python function
- * (python-samples.h); the functions of its interpreter are none. Nothing is changed in the
+ * whether sbinject can hook them. Of a thread that runs Python it is the Python function
+ * (python-samples.h), instead of one of the interpreter's file. Nothing is changed in the
  * processes.
  */
 struct candidates;

@@ -261,6 +261,13 @@ static uint64_t state_of(struct process *p, pid_t tid)
 	return 0;
 }
 
+bool python_samples_has(const struct python_samples *s, size_t number, pid_t tid)
+{
+	struct process *p = process_of(s, number);
+
+	return p && state_of(p, tid);
+}
+
 static bool runs(pid_t pid, pid_t tid)
 {
 	char path[64], text[256];

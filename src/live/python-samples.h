@@ -29,6 +29,9 @@ bool python_samples_watch(struct python_samples *s, size_t number, pid_t pid,
 /* Reads anew which threads there are: call it now and then. */
 void python_samples_threads(struct python_samples *s);
 
+/* Is this a thread that has run Python, of a watched process of that number? */
+bool python_samples_has(const struct python_samples *s, size_t number, pid_t tid);
+
 /* If the thread runs at this moment, this is one look at it, whether it runs Python or not. number:
  * of its process, which need not be watched. */
 void python_samples_look(struct python_samples *s, size_t number, pid_t pid, pid_t tid,

@@ -79,9 +79,8 @@ struct explain_result {
 	struct explain_candidate *candidate; /* the largest share first */
 	size_t n_candidates;
 	uint64_t samples, samples_lost;
-	uint64_t samples_nowhere; /* of samples: in no function of a file */
-	uint64_t
-		samples_interpreter; /* of samples: in a CPython whose Python functions are known */
+	uint64_t samples_nowhere;     /* of samples: in no function of a file */
+	uint64_t samples_interpreter; /* of samples: Python functions have them instead */
 	uint64_t looks; /* at threads that ran, for Python functions; 0: no such interpreter */
 	uint64_t threads_unsampled;  /* there were too many */
 	bool samples_user_only;	     /* none of the time in the kernel */
