@@ -75,19 +75,24 @@ static bool is_listed(const struct counter *list, size_t n, const char *name)
 struct counter *counters_list(const char *body, size_t *n)
 {
 	size_t most = LOOKED_THROUGH / (strlen(body) + 1);
-	struct counter *list = must_calloc(COUNTERS_MOST, sizeof(*list)), c = { 0 };
+	struct counter *list = must_calloc(COUNTERS_MOST, sizeof(*list));
+	const char *next;
 
 	*n = 0;
 	most = most < COUNTERS_MOST ? most : COUNTERS_MOST;
-	for (const char *line = body; *line && *n < most;
-	     line += strcspn(line, "\n"), line += !!*line) {
-		if (!read_type(line, &c.name, &c.events))
-			continue;
-		if (is_work(c.name, c.events) && !is_listed(list, *n, c.name) &&
-		    progress_prom_count(body, c.name, "", &c.value))
-			list[(*n)++] = c;
-		else
-			free(c.name);
+	for (const char *line = body; *n < most; line = next + 1) {
+		struct counter *c = &list[*n];
+
+		next = strchr(line, '\n');
+		if (read_type(line, &c->name, &c->events)) {
+			if (is_work(c->name, c->events) && !is_listed(list, *n, c->name) &&
+			    progress_prom_count(body, c->name, "", &c->value))
+				(*n)++;
+			else
+				free(c->name);
+		}
+		if (!next)
+			break;
 	}
 	return list;
 }
