@@ -31,6 +31,7 @@
 #define EXPLAIN_NS	(5 * S)
 #define COUNT_NS	(2 * S)
 
+enum { COUNTED_WORDS = 2 * (CANDIDATES_MOST + WAITS_MOST), WAITS_SWEPT = 2 };
 enum { WORDS_MOST = 2 * FIND_SWEPT_MOST + 13 + CANDIDATES_OPTIONS, EVERY_SIZE = 32 };
 #define SWEPT_LEAST 0.02
 
@@ -168,16 +169,28 @@ static bool hooks_later(const struct find *f)
 	       f->job.backend != &backend_inject;
 }
 
+/* Those that can be hooked, once. */
+static size_t put_counted(const struct explain_candidate *from, size_t count, char **word, size_t n)
+{
+	for (size_t i = 0; i < count && n < COUNTED_WORDS; i++) {
+		bool there = false;
+
+		for (size_t k = 0; k < n; k += 2)
+			there |= !strcmp(word[k], from[i].target);
+		if (there || !from[i].hookable)
+			continue;
+		word[n++] = from[i].target;
+		word[n++] = (char *)"0";
+	}
+	return n;
+}
+
 static char *count_command(const struct find *f)
 {
-	char *word[32 + WORDS_MOST];
-	size_t n = 0;
+	char *word[COUNTED_WORDS + WORDS_MOST];
+	size_t n = put_counted(f->explain->candidate, f->explain->n_candidates, word, 0);
 
-	for (size_t i = 0; i < f->explain->n_candidates && n < 32; i++)
-		if (f->explain->candidate[i].hookable) {
-			word[n++] = f->explain->candidate[i].target;
-			word[n++] = (char *)"0";
-		}
+	n = put_counted(f->explain->wait, f->explain->n_waits, word, n);
 	if (!n)
 		return NULL;
 	word[n++] = (char *)"--for";
@@ -258,24 +271,44 @@ static bool often(const struct find_rate *r, double floor_ns, char text[EVERY_SI
 	return every > 1;
 }
 
+static size_t put_swept(const struct find_rates *rates, bool waits, size_t most,
+			const struct find_rate **swept, size_t n)
+{
+	for (size_t i = 0; i < rates->n && n < most; i++) {
+		const struct find_rate *r = &rates->rate[i];
+
+		if (r->waits == waits && r->calls && r->share >= SWEPT_LEAST &&
+		    !(r->cost > FIND_COST_MOST))
+			swept[n++] = r;
+	}
+	return n;
+}
+
+/* The first ones by the time on a processor, and room for those in which a thread waits: what is
+ * hardly on a processor may set the pace. */
+static size_t choose_swept(const struct find_rates *rates,
+			   const struct find_rate *swept[FIND_SWEPT_MOST])
+{
+	size_t waits = put_swept(rates, true, WAITS_SWEPT, swept, 0);
+	size_t n = put_swept(rates, false, FIND_SWEPT_MOST - waits, swept, 0);
+
+	return put_swept(rates, true, FIND_SWEPT_MOST, swept, n);
+}
+
 static size_t sweep_words(struct find *f, char **word, char *time)
 {
 	double floor_ns = (double)sweep_floor_ns(f->job.backend);
-	size_t n = 0, targets = 0;
+	const struct find_rate *swept[FIND_SWEPT_MOST];
+	size_t n = 0, targets = choose_swept(f->rates, swept);
 
-	word[n++] = (char *)"sweep";
-	for (size_t i = 0; i < f->rates->n && targets < FIND_SWEPT_MOST; i++) {
-		const struct find_rate *r = &f->rates->rate[i];
-
-		if (!r->calls || r->share < SWEPT_LEAST || r->cost > FIND_COST_MOST)
-			continue;
-		word[n++] = r->target;
-		if (often(r, floor_ns, f->every[targets]))
-			word[n++] = f->every[targets];
-		targets++;
-	}
 	if (!targets)
 		return 0;
+	word[n++] = (char *)"sweep";
+	for (size_t i = 0; i < targets; i++) {
+		word[n++] = swept[i]->target;
+		if (often(swept[i], floor_ns, f->every[i]))
+			word[n++] = f->every[i];
+	}
 	word[n++] = (char *)"--progress";
 	word[n++] = f->progress;
 	word[n++] = (char *)"--time";

@@ -86,6 +86,14 @@ bool candidates_runtime(struct image *img, uint64_t vaddr)
 	return is;
 }
 
+/* To look for one in a process would load the agent. */
+static void judge_python(struct explain_candidate *c, bool inject)
+{
+	c->hookable = inject;
+	if (!inject)
+		c->why = must_strdup("only the inject backend hooks Python functions");
+}
+
 /* Not all texts are targets: a file name may hold a ':'. */
 static size_t parse(bool inject, struct explain_result *res, struct spec_list *list, size_t *of)
 {
@@ -94,12 +102,8 @@ static size_t parse(bool inject, struct explain_result *res, struct spec_list *l
 		char *word = res->candidate[i].target;
 		size_t before = list->count;
 
-		/* To look for one in a process would load the agent. */
 		if (!strncmp(word, "py:", 3)) {
-			res->candidate[i].hookable = inject;
-			if (!inject)
-				res->candidate[i].why = must_strdup(
-					"only the inject backend hooks Python functions");
+			judge_python(&res->candidate[i], inject);
 			continue;
 		}
 		if (spec_parse_words(&word, 1, list, &err) < 0)
@@ -155,6 +159,8 @@ void candidates_check(struct sweep_job *job, struct explain_result *res)
 	struct session_config cfg = job->opt->session;
 	size_t of[CANDIDATES_MOST] = { 0 };
 
+	for (size_t i = 0; i < res->n_waits; i++)
+		judge_python(&res->wait[i], job->backend == &backend_inject);
 	cfg.targets = (struct spec_list){ 0 };
 	cfg.look_only = true;
 	if (!parse(job->backend == &backend_inject, res, &cfg.targets, of))

@@ -6,7 +6,7 @@
 #include "job.h"
 #include "src/result/explain.h"
 
-enum { CANDIDATES_MOST = 10 };
+enum { CANDIDATES_MOST = 10, WAITS_MOST = 5 };
 
 /* The function of a file that begins at start, as a target that means just this one. The caller
  * frees. */

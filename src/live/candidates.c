@@ -22,7 +22,10 @@
 #define WAIT_NS	     50000000ull
 #define LOOK_NS	     7000000ull /* and up to as much more */
 
-enum { ACTIVE_MOST = 256 }; /* as many threads as are watched */
+enum {
+	ACTIVE_MOST = 256, /* as many threads as are watched */
+	ROUND_EACH = 3,	   /* takes: what waits does so for longer */
+};
 
 struct process {
 	pid_t pid;
@@ -56,6 +59,7 @@ struct candidates {
 	struct samples *samples;
 	struct python_samples *python;
 	bool any_python;
+	uint64_t takes;
 	uint32_t chance; /* so that looks do not fall into step with timers */
 	struct active active[ACTIVE_MOST];
 	size_t n_active;
@@ -235,6 +239,8 @@ void candidates_take(struct candidates *c)
 	for (size_t i = 0; i < c->n_active; i++)
 		python_samples_look(c->python, c->active[i].process, c->active[i].pid,
 				    c->active[i].tid, c->block);
+	if (++c->takes % ROUND_EACH == 0)
+		python_samples_round(c->python, c->block);
 }
 
 uint64_t candidates_wait_ns(struct candidates *c)
@@ -392,6 +398,31 @@ static void add_python(const struct candidates *c, size_t blocks, struct explain
 		free(res->candidate[--res->n_candidates].target);
 }
 
+/* Python functions in which threads wait: a share of the time, for each thread that does. */
+static void add_waits(const struct candidates *c, size_t blocks, struct explain_result *res)
+{
+	struct python_looks looks = python_samples_looks(c->python);
+	struct candidate_tally *tally = must_calloc(looks.n, sizeof(*tally));
+	size_t n = 0, good;
+
+	for (size_t i = 0; i < looks.n; i++)
+		if (!looks.function[i].plumbing)
+			tally[n++] = (struct candidate_tally){ .function = i,
+							       .in = looks.function[i].wait,
+							       .samples = looks.function[i].waits };
+	good = candidates_rank(tally, n, looks.rounds, blocks);
+	good = good < WAITS_MOST ? good : WAITS_MOST;
+	res->wait = must_calloc(good, sizeof(*res->wait));
+	res->n_waits = good;
+	for (size_t i = 0; i < good; i++)
+		res->wait[i] = (struct explain_candidate){
+			.target = must_strdup(looks.function[tally[i].function].target),
+			.share = tally[i].share,
+			.samples = tally[i].samples,
+		};
+	free(tally);
+}
+
 void candidates_fill(struct candidates *c, struct sweep_job *job, struct explain_result *res)
 {
 	size_t n = 0, good, blocks = c->block < c->blocks ? c->block : c->blocks;
@@ -413,6 +444,7 @@ void candidates_fill(struct candidates *c, struct sweep_job *job, struct explain
 		res->candidate[i].samples = tally[i].samples;
 	}
 	add_python(c, blocks, res);
+	add_waits(c, blocks, res);
 	candidates_check(job, res);
 	candidates_command(job, res);
 	for (size_t i = 0; i < n; i++)

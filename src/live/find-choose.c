@@ -74,7 +74,7 @@ static bool is_multiple(const struct find_rates *rates, const struct find_rate *
 static int base_of(const struct find_rates *rates, size_t i)
 {
 	for (size_t k = 0; k < rates->n; k++)
-		if (k != i && rates->rate[k].steady &&
+		if (k != i && rates->rate[k].steady && !rates->rate[k].waits &&
 		    is_multiple(rates, &rates->rate[i], &rates->rate[k]))
 			return (int)k;
 	return FIND_NONE;
@@ -104,10 +104,12 @@ static bool is_common(const char *target)
 	return false;
 }
 
-/* The larger share; what any part calls, only if there is nothing else. */
+/* The larger share; what any part calls, or waits, perhaps for a batch, only if there is nothing
+ * else. */
 static bool is_better(const struct find_rate *r, const struct find_rate *than)
 {
-	bool common = is_common(r->target), other = is_common(than->target);
+	bool common = is_common(r->target) || r->waits;
+	bool other = is_common(than->target) || than->waits;
 
 	return common != other ? other : r->share > than->share;
 }

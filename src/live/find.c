@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "find-choose.h"
 #include "inject/clock.h"
 #include "later.h"
@@ -14,22 +15,36 @@
 enum { PUMP_MS = 20, FIRST_LOOK_MS = 100 };
 #define COUNT_MOST 9e15 /* a page may hold any number */
 
+/* If it can be hooked, and is not there already. */
+static void add_rate(struct find_rates *rates, const struct explain_candidate *c,
+		     struct spec_list *list)
+{
+	char *words[2] = { c->target, (char[]){ "0" } };
+	struct sb_err err = { 0 };
+
+	for (size_t i = 0; i < rates->n; i++)
+		if (!strcmp(rates->rate[i].target, c->target))
+			return;
+	if (!c->hookable || spec_parse_words(words, 2, list, &err) < 0)
+		return;
+	rates->rate[rates->n++] = (struct find_rate){ .target = must_strdup(c->target),
+						      .share = c->share.est,
+						      .multiple_of = FIND_NONE };
+}
+
 static struct find_rates *rates_of(const struct explain_result *res, struct spec_list *list)
 {
 	struct find_rates *rates = must_calloc(1, sizeof(*rates));
 
 	rates->point = rates->counter_point = rates->response_point = rates->unhooked = FIND_NONE;
-	rates->rate = must_calloc(res->n_candidates, sizeof(*rates->rate));
-	for (size_t i = 0; i < res->n_candidates; i++) {
-		const struct explain_candidate *c = &res->candidate[i];
-		char *words[2] = { c->target, (char[]){ "0" } };
-		struct sb_err err = { 0 };
-
-		if (!c->hookable || spec_parse_words(words, 2, list, &err) < 0)
-			continue;
-		rates->rate[rates->n++] = (struct find_rate){ .target = must_strdup(c->target),
-							      .share = c->share.est,
-							      .multiple_of = FIND_NONE };
+	rates->rate = must_calloc(res->n_candidates + res->n_waits, sizeof(*rates->rate));
+	for (size_t i = 0; i < res->n_candidates; i++)
+		add_rate(rates, &res->candidate[i], list);
+	for (size_t i = 0, n = rates->n; i < res->n_waits; i++) {
+		add_rate(rates, &res->wait[i], list);
+		if (rates->n > n)
+			rates->rate[rates->n - 1].waits = true;
+		n = rates->n;
 	}
 	spec_list_cut(list, 0);
 	return rates;

@@ -9,13 +9,11 @@
 #include "src/base/maps.h"
 
 /*
- * In which Python function threads are while they run: CPython 3.11 and later that
- * inject/pyframes-layout.h knows. The interpreter's structures are read from outside
- * (process_vm_readv()) while they change: what is not what it should be is no sample. sbinject
- * stops and writes to no process. It needs the permission to trace the process.
+ * In which Python functions threads are: those that run, and those that wait (python-frames.h).
  *
- * A function in C that Python calls is part of the Python function that calls it. A function whose
- * name, module and file have other characters than ASCII is none.
+ * A function in C that Python calls is part of the Python function that calls it. Where a thread
+ * waits within the standard library's modules for that (threading, queue, asyncio and the like) the
+ * function that called these is the one that waits; what waits in a loop of theirs alone is none.
  */
 struct python_samples;
 
@@ -37,17 +35,25 @@ bool python_samples_has(const struct python_samples *s, size_t number, pid_t tid
 void python_samples_look(struct python_samples *s, size_t number, pid_t pid, pid_t tid,
 			 size_t block);
 
+/* One look at each thread of the watched processes: in which functions do they wait? */
+void python_samples_round(struct python_samples *s, size_t block);
+
 struct python_function {
-	char *target; /* "py:MODULE:QUALNAME"; by the file, where the module is not known */
+	char *target; /* python_code_target() */
 	double *in;   /* looks with the function innermost, by block */
 	uint64_t looks;
+	double *wait; /* rounds in which a thread waited in it, by block */
+	uint64_t waits;
+	uint64_t last_round; /* ... the last of them */
+	bool plumbing;	     /* of a module for waiting, or a module's own code */
 };
 
 struct python_looks {
 	const struct python_function *function;
 	size_t n;
-	const double *all; /* looks at threads that ran, of all processes, by block */
-	uint64_t looks;	   /* the sum */
+	const double *all;    /* looks at threads that ran, of all processes, by block */
+	uint64_t looks;	      /* the sum */
+	const double *rounds; /* calls of python_samples_round(), by block */
 };
 
 /* Valid until the next call. */

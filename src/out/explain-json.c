@@ -119,12 +119,12 @@ static void put_futexes(json_t *doc, const struct explain_result *res)
 	json_put(doc, "futexes_off_by", real(checked ? res->futexes_off_by : NAN));
 }
 
-static json_t *candidates(const struct explain_result *res)
+static json_t *candidates(const struct explain_candidate *from, size_t n)
 {
 	json_t *list = json_must(json_array());
 
-	for (size_t i = 0; i < res->n_candidates; i++) {
-		const struct explain_candidate *c = &res->candidate[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct explain_candidate *c = &from[i];
 		json_t *o = json_must(json_object());
 
 		json_put(o, "target", json_name(c->target));
@@ -143,7 +143,8 @@ static void put_candidates(json_t *doc, const struct explain_result *res)
 {
 	bool known = !res->samples_limit.code;
 
-	json_put(doc, "candidates", known ? candidates(res) : json_null());
+	json_put(doc, "candidates",
+		 known ? candidates(res->candidate, res->n_candidates) : json_null());
 	if (!known)
 		json_put(doc, "candidates_reason", json_name(res->samples_limit.what));
 	json_put(doc, "samples", known ? json_integer((json_int_t)res->samples) : json_null());
@@ -151,6 +152,7 @@ static void put_candidates(json_t *doc, const struct explain_result *res)
 		 known ? json_integer((json_int_t)res->samples_nowhere) : json_null());
 	json_put(doc, "samples_in_interpreters",
 		 known ? json_integer((json_int_t)res->samples_interpreter) : json_null());
+	json_put(doc, "waits", res->looks ? candidates(res->wait, res->n_waits) : json_null());
 	json_put(doc, "looks", res->looks ? json_integer((json_int_t)res->looks) : json_null());
 	json_put(doc, "samples_in_kernel", json_boolean(known && !res->samples_user_only));
 	json_put(doc, "samples_lost", json_integer((json_int_t)res->samples_lost));

@@ -150,12 +150,19 @@ static const struct out_col candidate_cols[] = {
 	{ "samples", OUT_FIGURE, 2 },
 };
 
-static size_t add_candidates(struct out_grid *grid, const struct explain_result *res)
+static const struct out_col wait_cols[] = {
+	{ "function", OUT_NAME, 0 },
+	{ "of the time", OUT_FIGURE, 2 },
+	{ "95% interval", OUT_TEXT, 2 },
+	{ "looks", OUT_FIGURE, 2 },
+};
+
+static size_t add_candidates(struct out_grid *grid, const struct explain_candidate *from, size_t n)
 {
 	size_t left_out = 0;
 
-	for (size_t i = 0; i < res->n_candidates; i++) {
-		const struct explain_candidate *c = &res->candidate[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct explain_candidate *c = &from[i];
 
 		if (!c->hookable) {
 			left_out++;
@@ -194,6 +201,15 @@ static void print_sampled(FILE *to, const struct explain_result *res, size_t lef
 			(unsigned long long)res->threads_unsampled);
 }
 
+static void print_waits(FILE *to, const struct explain_result *res)
+{
+	struct out_grid grid = { wait_cols, sizeof(wait_cols) / sizeof(wait_cols[0]), NULL, 0 };
+
+	fputs("\nPython functions in which a thread waits, by the time that one does\n", to);
+	add_candidates(&grid, res->wait, res->n_waits);
+	out_grid_print(&grid, to);
+}
+
 static void print_candidates(FILE *to, const struct explain_result *res)
 {
 	struct out_grid grid = { candidate_cols, sizeof(candidate_cols) / sizeof(candidate_cols[0]),
@@ -206,9 +222,11 @@ static void print_candidates(FILE *to, const struct explain_result *res)
 		return;
 	}
 	fputs("\nfunctions that can be hooked, by the time on a processor\n", to);
-	left_out = add_candidates(&grid, res);
+	left_out = add_candidates(&grid, res->candidate, res->n_candidates);
 	out_grid_print(&grid, to);
 	print_sampled(to, res, left_out);
+	if (res->n_waits)
+		print_waits(to, res);
 	if (res->sweep) {
 		fputs("which of them sets the pace: ", to);
 		out_shown(to, res->sweep);

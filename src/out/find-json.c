@@ -24,6 +24,7 @@ static json_t *rates_json(const struct find_rates *rates)
 
 		json_put(o, "target", json_name(r->target));
 		json_put(o, "share", real(r->share));
+		json_put(o, "waits", json_boolean(r->waits));
 		json_put(o, "calls", json_integer((json_int_t)r->calls));
 		json_put(o, "per_s", real(r->per_s));
 		json_put(o, "scatter", real(r->scatter));

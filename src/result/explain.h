@@ -26,8 +26,10 @@ struct explain_thread {
 /* A function in which the threads are while they are on a processor. */
 struct explain_candidate {
 	char *target;
-	struct ratio share; /* of all samples, of the function alone: not of what it calls */
-	uint64_t samples;   /* of a Python function: looks */
+	/* Of all samples, of the function alone: not of what it calls. Of a wait: of the time that
+	 * a thread waits in it. */
+	struct ratio share;
+	uint64_t samples; /* of a Python function, and of a wait: looks */
 	bool hookable;
 	char *why; /* ... it is not; NULL */
 };
@@ -78,6 +80,8 @@ struct explain_result {
 	bool ended_early;
 	struct explain_candidate *candidate; /* the largest share first */
 	size_t n_candidates;
+	struct explain_candidate *wait; /* Python functions in which threads wait; NULL: none */
+	size_t n_waits;
 	uint64_t samples, samples_lost;
 	uint64_t samples_nowhere;     /* of samples: in no function of a file */
 	uint64_t samples_interpreter; /* of samples: Python functions have them instead */

@@ -17,6 +17,7 @@ struct find_rate {
 	uint64_t calls;	 /* the sum */
 	double per_s;	 /* NAN: no time passed */
 	double scatter;	 /* of the slices' rates: standard deviation over mean; NAN: no calls */
+	bool waits;	 /* share is of the time that a thread waits in it */
 	bool events;	 /* a counter: how many events a histogram or summary has */
 	bool often;	 /* called in each slice, often enough */
 	bool steady;	 /* ... at much the same rate, or in the same ratio to another function */

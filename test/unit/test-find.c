@@ -152,6 +152,23 @@ static void what_any_part_calls_is_no_item(void **state)
 	assert_int_equal(rates.point, 0);
 }
 
+/* A thread that waits for a batch does so once for several items. */
+static void what_waits_is_no_item(void **state)
+{
+	(void)state;
+	begin();
+	add(0.9, 30, 0.02);
+	add(0.1, 240, 0.02);
+	rate[0].waits = true;
+	find_choose(&rates);
+	assert_true(rate[0].steady);
+	assert_int_equal(rate[1].multiple_of, FIND_NONE);
+	assert_int_equal(rates.point, 1);
+	rates.n = 1;
+	find_choose(&rates);
+	assert_int_equal(rates.point, 0);
+}
+
 /* Events of a histogram that are steadier than the counter, one that stands, one in bursts, one
  * that grows by 40 at a time. */
 static void a_counter_of_a_page(void **state)
@@ -222,6 +239,7 @@ int main(void)
 		cmocka_unit_test(equal_rates_the_larger_share),
 		cmocka_unit_test(steady_together_where_time_is_not),
 		cmocka_unit_test(what_any_part_calls_is_no_item),
+		cmocka_unit_test(what_waits_is_no_item),
 		cmocka_unit_test(a_counter_of_a_page),
 		cmocka_unit_test(none_is_proposed),
 	};
