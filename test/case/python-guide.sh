@@ -22,6 +22,22 @@ answered() { # TARGET DELAY: under it, in three seconds
 }
 sb list -p "$pid" 'py:__main__:*'
 grep -q 'Engine.schedule' "$T/sb.out" || fail "list: $(cat "$T/sb.out")"
+# Those that wait are found without any name given, and the cold one is among them.
+"$guide" "$SRC/docs/example/load.py" "$port" 9 >"$T/load.out" 2>&1 &
+pids+=($!)
+sb find -p "$pid" --dry-run --json "$T/find.json"
+ended 0
+wait "${pids[-1]}" || fail "the load: $(cat "$T/load.out")"
+if "$guide" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' &&
+	[ "$("$TOOL/jget" "$T/find.json" explain.looks)" != null ]; then
+	seen=$("$TOOL/jget" "$T/find.json" explain.waits.0.samples)
+	for name in device_run Engine.schedule; do
+		[ $name = device_run ] || [ "$seen" -ge 130 ] || break # too few looks for a tenth of the time
+		[[ $("$TOOL/jget" "$T/find.json" commands.count) == *" py:__main__:$name 0"* ]] ||
+			fail "find does not see $name: $(cat "$T/sb.out")"
+	done
+fi
+
 answered py:__main__:Audit.record 0
 same 'records' "$(j targets.0.hits)" "$requests"
 plain=$requests
