@@ -4,7 +4,7 @@
 # that wait with another one, that are in a signal handler, or that begin meanwhile; and no call of the
 # program is wrong.
 # limit: 120 s
-# beside others, as live idle work
+# beside others
 . "$SRC/test/lib.sh"
 
 start masks "$V/masks" 3

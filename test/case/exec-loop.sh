@@ -4,7 +4,7 @@
 # middle of an exec stops neither of the two for good, and nothing is missed of a process that has
 # but a part of its new image yet.
 # limit: 120 s
-# beside others, as live idle work
+# beside others
 . "$SRC/test/lib.sh"
 
 start execs "$V/execs" loop "$T/gate"

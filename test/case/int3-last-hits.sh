@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# beside others, as live idle work
+# beside others
 # Threads that hit an int3 just as they are stopped for the detach: the stop comes first, the SIGTRAP
 # behind it must not outlive the hook. Also where job control has stopped them.
 # limit: 120 s

@@ -27,9 +27,11 @@ assert set(own) - {"py:__main__:timed"} == {"py:" + name for name in truth} and 
 assert not any("_PyEval" in name for name in files), "the interpreter's own functions are left out"
 assert d["samples_in_interpreters"] > 0.3 * d["samples"] and d["samples_in_no_function"] < 0.2 * d["samples"], d
 # What waits has no share of these: the thread that runs is all there is. Two wait within the standard
-# library, for a module's own code and for nothing, one in waits().
-waits = {w["target"]: w["share"] for w in d["waits"] if w["share"] > 0.1}
-assert set(waits) == {"py:__main__:waits"} and waits["py:__main__:waits"] > 0.6, d["waits"]
+# library, for a module's own code and for nothing, one in waits(). Where others have the processors, the
+# GIL is waited for, too.
+waits = {w["target"]: w["share"] for w in d["waits"]}
+assert waits["py:__main__:waits"] > (0.7 if more < 0.02 else 0.3), d["waits"]
+assert not any("threading:" in name or "<module>" in name for name in waits), d["waits"]
 near = 5 * (0.25 / d["looks"]) ** 0.5 + 0.03 + more
 for name, share in truth.items():
     c = own["py:" + name]
