@@ -25,4 +25,4 @@ wait "$run"
 same calls "$(j targets.0.hits)" 128000
 elapsed=$(sed -n 's/^elapsed_ns //p' "$T/sb.out")
 gap=$(sed -n 's/^gap_ns //p' "$T/sb.out")
-less 'the longest gap of a thread' $((gap * 4)) "$elapsed"
+less 'the longest gap of a thread' $((gap * 2)) "$elapsed"
