@@ -3,7 +3,7 @@
 # A function that is called so often that a hook of it takes a tenth of the time is hooked for a moment
 # only: it is left out, and the others are counted as if it were not hooked.
 # limit: 60 s
-# beside idle work, two at a time
+# beside idle work
 . "$SRC/test/lib.sh"
 need python3
 

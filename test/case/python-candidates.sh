@@ -4,7 +4,7 @@
 # read from outside: nothing is mapped, and no thread is stopped. So are those in which a thread waits. Up to
 # 3.10 they are the interpreter's.
 # Also where the program has process numbers of its own.
-# beside idle work, two at a time
+# beside idle work
 # limit: 120 s
 . "$SRC/test/lib.sh"
 need_python versions
