@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # beside others
 # limit: 120 s
-# A forked worker with the ids of user nobody, which writes anything into the page that it shares with
+# A forked worker with the user and group id 65534, which writes anything into the page that it shares with
 # its parent, spoils counts, and no more: root's parent neither dies nor hangs nor has its memory written to nor
 # its delays changed, while targets are added and changed in it. There is no way to write the
 # settings, for root either.

@@ -2,7 +2,7 @@
 /*
  * dropped HOW: calls dropped_fn() and dropped_other() on two threads, and prints its rate: calls a
  * second, and calls in a second of processor time. On SIGUSR1 it forks a worker. The worker takes
- * the ids of user nobody, and overwrites the memory that it shares with its parent until it is
+ * the user and group id 65534, and overwrites the memory that it shares with its parent until it is
  * killed:
  *
  *	noise		all of it with random bytes
