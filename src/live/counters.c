@@ -99,17 +99,6 @@ struct counter *counters_list(const char *body, size_t *n)
 
 /* ---- the page ---- */
 
-static int read_body(struct counters *c, const char **body, struct sb_err *err)
-{
-	long status;
-	const char *why = fetch_text(c->fetch, body, &status);
-
-	if (why && status >= 400)
-		return err_set(err, SB_EFILE, "progress: %s answers with status %ld", c->url,
-			       status);
-	return why ? err_set(err, SB_EFILE, "progress: %s: %s", c->url, why) : 0;
-}
-
 struct counters *counters_open(const char *source, struct sb_err *err)
 {
 	struct counters *c = must_calloc(1, sizeof(*c));
@@ -117,7 +106,7 @@ struct counters *counters_open(const char *source, struct sb_err *err)
 
 	c->url = must_strdup(source + sizeof(prefix) - 1);
 	c->fetch = fetch_open(c->url, err);
-	if (c->fetch && read_body(c, &body, err) == 0)
+	if (c->fetch && fetch_page(c->fetch, &body, err) == 0)
 		c->counter = counters_list(body, &c->n);
 	if (c->n)
 		return c;
@@ -146,7 +135,7 @@ void counters_close(struct counters *c)
 int counters_read(struct counters *c, struct sb_err *err)
 {
 	const char *body;
-	int ret = read_body(c, &body, err);
+	int ret = fetch_page(c->fetch, &body, err);
 
 	for (size_t i = 0; i < c->n && ret == 0; i++)
 		if (!progress_prom_count(body, c->counter[i].name, "", &c->counter[i].value))

@@ -238,6 +238,17 @@ const char *fetch_text(struct fetch *f, const char **text, long *status)
 	return reply.code == CURLE_OK ? NULL : f->why;
 }
 
+int fetch_page(struct fetch *f, const char **text, struct sb_err *err)
+{
+	long status;
+	const char *why = fetch_text(f, text, &status);
+
+	if (why && status >= 400)
+		return err_set(err, SB_EFILE, "progress: %s answers with status %ld", f->url,
+			       status);
+	return why ? err_set(err, SB_EFILE, "progress: %s: %s", f->url, why) : 0;
+}
+
 void fetch_close(struct fetch *f)
 {
 	if (!f)

@@ -21,6 +21,8 @@ struct fetch *fetch_open(const char *url, struct sb_err *err);
  * the fetch's. *status: that of HTTP; 0: no answer.
  */
 const char *fetch_text(struct fetch *f, const char **text, long *status);
+/* The same, and the reason as an error, SB_EFILE. */
+int fetch_page(struct fetch *f, const char **text, struct sb_err *err);
 void fetch_close(struct fetch *f);
 
 #endif

@@ -230,15 +230,9 @@ static int prom_open(struct progress *p, struct sb_err *err)
 static int prom_read(struct progress *p, struct progress_value *value, struct sb_err *err)
 {
 	struct prom *prom = p->own;
-	const char *why;
-	long status;
 
-	why = fetch_text(prom->fetch, &prom->body, &status);
-	if (why && status >= 400)
-		return err_set(err, SB_EFILE, "progress: %s answers with status %ld", prom->url,
-			       status);
-	if (why)
-		return err_set(err, SB_EFILE, "progress: %s: %s", prom->url, why);
+	if (fetch_page(prom->fetch, &prom->body, err) < 0)
+		return -SB_EFILE;
 	if (p->response) {
 		progress_prom_buckets(prom->body, prom->metric, prom->labels, value);
 		if (sum_with(prom->body, prom->metric, "_sum", prom->labels, &value->sum) &&
