@@ -419,7 +419,8 @@ static void step_sweep(struct find *f)
 	snprintf(time, sizeof(time), "%" PRIu64 "s", left_s);
 	n = sweep_words(f, word, time);
 	if (!n) {
-		f->out.why = "no function that is called has 2 % of the samples";
+		f->out.why =
+			"no function that is called, and is not left out, has 2 % of the samples";
 		return;
 	}
 	f->out.command[2] = find_join(word);

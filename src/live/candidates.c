@@ -406,7 +406,7 @@ static void add_waits(const struct candidates *c, size_t blocks, struct explain_
 	size_t n = 0, good;
 
 	for (size_t i = 0; i < looks.n; i++)
-		if (!looks.function[i].plumbing)
+		if (!looks.function[i].wait_helper)
 			tally[n++] = (struct candidate_tally){ .function = i,
 							       .in = looks.function[i].wait,
 							       .samples = looks.function[i].waits };

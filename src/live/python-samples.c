@@ -113,7 +113,7 @@ bool python_samples_has(const struct python_samples *s, size_t number, pid_t tid
  * What the standard library does for a program that waits: its caller waits. A module's own code
  * runs once.
  */
-static bool is_plumbing(const char *target)
+static bool helps_to_wait(const char *target)
 {
 	static const char *const module[] = { "threading",    "queue",	    "selectors",
 					      "asyncio",      "socket",	    "ssl",
@@ -143,7 +143,7 @@ static size_t function_of(struct python_samples *s, const struct process *p,
 		}
 	s->function = must(reallocarray(s->function, s->n_functions + 1, sizeof(*s->function)));
 	f = &s->function[s->n_functions];
-	*f = (struct python_function){ .target = target, .plumbing = is_plumbing(target) };
+	*f = (struct python_function){ .target = target, .wait_helper = helps_to_wait(target) };
 	f->in = must_calloc(s->blocks, sizeof(*f->in));
 	f->wait = must_calloc(s->blocks, sizeof(*f->wait));
 	return s->n_functions++;
@@ -201,7 +201,7 @@ static size_t waits_in(struct python_samples *s, const struct process *p, uint64
 	for (int i = 0; any && i < FRAMES_MOST; i++) {
 		size_t f = function_in(s, p, &frame);
 
-		if (f == SIZE_MAX || !s->function[f].plumbing)
+		if (f == SIZE_MAX || !s->function[f].wait_helper)
 			return f;
 		any = python_frame_next(p->python, &frame);
 	}

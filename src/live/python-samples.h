@@ -45,7 +45,7 @@ struct python_function {
 	double *wait; /* rounds in which a thread waited in it, by block */
 	uint64_t waits;
 	uint64_t last_round; /* ... the last of them */
-	bool plumbing;	     /* of a module for waiting, or a module's own code */
+	bool wait_helper;    /* of a module for waiting, or a module's own code */
 };
 
 struct python_looks {

@@ -94,7 +94,7 @@ void out_find_rates(FILE *to, const struct find_rates *rates)
 			out_shown(to, rates->rate[i].target);
 			fprintf(to,
 				" is left out: a hook of it takes about %.0f%% of the time by "
-				"itself\n",
+				"itself, at 10 ns a call\n",
 				100 * rates->rate[i].cost);
 		}
 	if (rates->n_counters)
