@@ -155,6 +155,14 @@ size_t drive_targets(const struct drive *drive)
 	return drive->cfg.n_targets;
 }
 
+bool drive_all_seen(const struct drive *drive)
+{
+	for (size_t i = 0; i < drive_targets(drive); i++)
+		if (!drive->work[i].hits)
+			return false;
+	return !drive->dead;
+}
+
 size_t drive_role(struct drive *drive, const char *role)
 {
 	return (size_t)role_index(&drive->rec, role);

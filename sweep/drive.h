@@ -188,6 +188,9 @@ struct drive_status {
 void drive_status(const struct drive *drive, struct drive_status *status);
 struct sweep_estimate drive_kappa(const struct drive *drive, size_t target);
 
+/* The source has moved, and each target was called. */
+bool drive_all_seen(const struct drive *drive);
+
 /* The result so far; may be called more than once. */
 struct sweep_result *drive_end(struct drive *drive);
 

@@ -19,7 +19,7 @@
 
 #define MS 1000000ull
 
-enum { PUMP_MS = 20, TIMING_MS = 2000 };
+enum { PUMP_MS = 20, TIMING_MS = 2000, LATER_LOOKS = 20, LATER_WAIT_MS = 5 };
 
 #define ITEM_LONG_NS 100e3
 
@@ -546,6 +546,22 @@ static bool open_all(struct live *l, bool *moves)
 	return false;
 }
 
+/*
+ * Where processes follow one another, none runs at some instants: several are looked at if they may
+ * be the reason why something was not seen.
+ */
+static void look_for_later(struct live *l, struct later *later)
+{
+	bool seen = drive_all_seen(l->drive) && !l->err->code;
+
+	later_count(later, &l->job->opt->session);
+	for (int i = 0; i < LATER_LOOKS && !seen && !later->unhooked; i++) {
+		if (!wait_until(l, clock_ns() + LATER_WAIT_MS * MS))
+			break;
+		later_count(later, &l->job->opt->session);
+	}
+}
+
 struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 {
 	struct live l = { .job = job, .err = err, .n_all = job->opt->session.targets.count };
@@ -567,7 +583,7 @@ struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
 	interrupted = client_interrupted(l.client);
 	sides_stop(l.sides);
 	if (unfollowed)
-		later_count(&later, &job->opt->session);
+		look_for_later(&l, &later);
 	detach(&l);
 	res = drive_end(l.drive);
 	sides_close(l.sides, res);

@@ -99,6 +99,7 @@ static void count(void *ctx, pid_t pid, pid_t tid, const uint64_t *ip, size_t n)
 	uint64_t start = (uint64_t)(uintptr_t)burn;
 
 	(void)ctx;
+	(void)tid;
 	assert_int_equal(pid, getpid());
 	assert_true(n >= 1 && n <= SAMPLES_DEPTH);
 	*(ip[0] - start < 1024 ? &inside : &outside) += 1;
