@@ -291,8 +291,10 @@ own_victims() {
 	V=$T/victim
 }
 
-# need_uprobe: skips the case where the uprobe backend is not built in or the machine forbids it
+# need_uprobe: skips the case where the uprobe backend is not built in or the machine forbids it; the victims are
+# copies from then on
 need_uprobe() {
+	own_victims
 	"$SB" --backend uprobe -a "$V/calls:victim_work" 0 --for 1ms >"$T/uprobe" 2>&1 ||
 		skip "$(sed -n 's/^sbinject: //p;q' "$T/uprobe")"
 }

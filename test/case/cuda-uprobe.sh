@@ -4,7 +4,6 @@
 # is not measured is unknown.
 # beside others
 . "$SRC/test/lib.sh"
-own_victims
 need_uprobe
 export XDG_CONFIG_HOME="$T/none"
 

@@ -4,7 +4,6 @@
 # goes on undisturbed.
 # beside others
 . "$SRC/test/lib.sh"
-own_victims
 need_uprobe
 
 start calls "$V/calls" -t 2 -n 5000 -g "$T/gate" -w

@@ -3,7 +3,6 @@
 # SIGKILL of tracer, of command line, of both: the kernel takes every probe out, the target runs on.
 # beside others
 . "$SRC/test/lib.sh"
-own_victims
 need_uprobe
 
 children() { cat "/proc/$1/task/$1/children"; }

@@ -4,7 +4,6 @@
 # beside others
 # quick
 . "$SRC/test/lib.sh"
-own_victims
 need_uprobe
 
 start calls "$V/calls"
