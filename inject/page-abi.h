@@ -229,10 +229,16 @@ struct sb_page_call {
 	uint64_t check;
 	uint64_t start;
 	uint64_t parent;    /* at of the timed call in which it was made; 0: none */
-	uint64_t parent_at; /* offset of its entry */
-	uint64_t within;    /* bits of the targets in whose calls it was made; 1 << 63: unknown */
-	uint64_t children;  /* ticks of the timed calls that it made */
-	uint64_t cost;	    /* ticks of their measurement */
+	uint32_t parent_at; /* offset of its entry */
+	/*
+	 * Low half of the address of the record of the thread that began it; 0: it has none. On a
+	 * stack that threads hand to one another, the parent may be over, and another call in its
+	 * place: one that another thread began, or that began later.
+	 */
+	uint32_t thread;
+	uint64_t within;   /* bits of the targets in whose calls it was made; 1 << 63: unknown */
+	uint64_t children; /* ticks of the timed calls that it made */
+	uint64_t cost;	   /* ticks of their measurement */
 };
 
 /*
@@ -602,6 +608,7 @@ SB_PAGE_OFF(sb_page_call, check, 8);
 SB_PAGE_OFF(sb_page_call, start, 16);
 SB_PAGE_OFF(sb_page_call, parent, 24);
 SB_PAGE_OFF(sb_page_call, parent_at, 32);
+SB_PAGE_OFF(sb_page_call, thread, 36);
 SB_PAGE_OFF(sb_page_call, within, 40);
 SB_PAGE_OFF(sb_page_call, children, 48);
 SB_PAGE_OFF(sb_page_call, cost, 56);

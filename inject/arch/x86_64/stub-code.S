@@ -696,7 +696,8 @@ stub_common:
 	mov	%rax, CALL_AT(%rdx)
 	movq	$0, CALL_CHECK(%rdx)
 	mov	%r9, CALL_PARENT(%rdx)
-	mov	%rcx, CALL_PARENT_AT(%rdx)
+	mov	%ecx, CALL_PARENT_AT(%rdx)
+	mov	%esi, CALL_THREAD(%rdx)
 	mov	%rbx, CALL_WITHIN(%rdx)
 	test	%rsi, %rsi
 	jz	.Lstamp
@@ -845,7 +846,7 @@ stub_common:
 	mov	-112(%rsp), %rax
 	movq	$1, CALLS_LOST(%rax)
 	mov	CALL_PARENT(%rdx), %r9
-	mov	CALL_PARENT_AT(%rdx), %rcx
+	mov	CALL_PARENT_AT(%rdx), %ecx
 	mov	CALL_WITHIN(%rdx), %rbx
 	dec	%edi
 	jz	.Lparentless
@@ -1174,7 +1175,7 @@ stub_common:
 	cmp	%rax, THREAD_CALL(%rcx)
 	jne	.Lclose_left
 .Lclose_thread:
-	mov	CALL_PARENT_AT(%rdx), %rax
+	mov	CALL_PARENT_AT(%rdx), %eax
 	mov	%rax, THREAD_CALL_AT(%rcx)
 	mov	CALL_PARENT(%rdx), %rax
 	mov	%rax, THREAD_CALL(%rcx)
@@ -1273,8 +1274,20 @@ stub_common:
 	add	-112(%rsp), %rsi
 	cmp	%rdx, CALL_AT(%rsi)
 	jne	.Lclose_sums
+	mov	-120(%rsp), %rdx
+	mov	CALL_THREAD(%rdx), %edx
+	cmp	%edx, CALL_THREAD(%rsi)
+	jne	.Lclose_strange
+	mov	-120(%rsp), %rdx
+	mov	CALL_START(%rdx), %rdx
+	cmp	%rdx, CALL_START(%rsi)
+	ja	.Lclose_strange
 	add	%rax, CALL_CHILDREN(%rsi)
 	add	%rcx, CALL_COST(%rsi)
+	jmp	.Lclose_sums
+.Lclose_strange:			/* another call in the parent's place: see struct sb_page_call */
+	mov	-112(%rsp), %rdx
+	movq	$1, CALLS_LOST(%rdx)
 	jmp	.Lclose_sums
 .Lclose_left:				/* a call that it made was left, and may have got its children */
 	mov	-112(%rsp), %rax

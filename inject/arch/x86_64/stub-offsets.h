@@ -83,6 +83,7 @@
 #define CALL_START	  16
 #define CALL_PARENT	  24
 #define CALL_PARENT_AT	  32
+#define CALL_THREAD	  36
 #define CALL_WITHIN	  40
 #define CALL_CHILDREN	  48
 #define CALL_COST	  56
