@@ -489,9 +489,12 @@ static const char *cut_why(const struct device_room *r)
 
 	if (r->damaged)
 		return "what the process has written of them is damaged";
-	if (d->state == SB_DEVICE_GONE || (!d->final && r->stalled))
+	if (d->state == SB_DEVICE_GONE)
 		return "sbinject was stopped for some seconds, and the part of it in the process "
 		       "ended by itself";
+	if (!d->final && r->stalled) /* what it has set `state` to is in memory that may be gone */
+		return "the process ended without exit(), CUPTI did not answer, or sbinject was "
+		       "stopped for some seconds: the last ones may be missing";
 	if (!d->final)
 		return "the process ended without exit(), or CUPTI did not answer: the last ones "
 		       "may be missing";
