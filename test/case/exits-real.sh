@@ -4,7 +4,7 @@
 # at=exit on thousands of functions of a real program: calls and returns agree for every function
 # of the interpreter; attach, detach and SIGKILL of both at any moment, beside signals and
 # exceptions, leave the program right.
-# beside others
+# beside others, as idle work
 . "$SRC/test/lib.sh"
 need_python
 for p in "${python[@]}"; do

@@ -4,7 +4,7 @@
 # histogram of seconds as the response. Its commands run as they are printed, and an address that does not
 # answer, or shows no counter, is refused before anything is hooked.
 # limit: 60 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 need python3
 

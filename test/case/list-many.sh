@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `list` of functions by the ten thousand, native and Python, stays within seconds, and one name
 # without end does not make every line as long.
-# beside others
+# beside others, as idle work
 . "$SRC/test/lib.sh"
 need python3
 need gcc

@@ -4,7 +4,7 @@
 # slow one. Its delay moves p99 by 20 times what the mean moves by, and p50 not at all. By timed
 # calls and by a published histogram, whose wide buckets are no figure.
 # limit: 200 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 

@@ -3,7 +3,7 @@
 # Where few items fit into a window nothing is lost by rounding to whole ones: windows begin and end
 # right after an item. (Cut at any moment, a window of ten would be a tenth of an item's time off.)
 # limit: 120 s
-# beside idle work
+# beside idle work, two at a time
 . "$SRC/test/lib.sh"
 . "$SRC/test/sweep.bash"
 
