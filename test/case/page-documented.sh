@@ -19,6 +19,9 @@ structs = {"Header": "header", "Notices": "notice", "Process table": "proc", "Do
            "Words that are not in registers": "stacked", "Kept arguments": "kept", "Values": "more", "Note": "note", "List of chunks": "trace",
            "Taken chunks": "taken", "Chunk": "chunk", "Event": "event", "List of places": "stacks",
            "Taken places": "stacks_taken", "Stack": "stack", "Python frame": "frame"}
+version = re.search(r"^#define SB_PAGE_VERSION\s+(\d+)$", abi, re.M)[1]
+said = re.findall(r"^The layout is version (\d+)|^\.It 8 Ta u32 Ta version, (\d+)$|^Version (\d+) added$", man, re.M)
+assert [x for of in said[:3] for x in of if x] == [version] * 3, (version, said)
 documented = {}
 for title, name in structs.items():
     part = re.search(r"^\.Ss %s\n(.*?)(?=^\.S[sh] )" % title, man, re.M | re.S)[1]
