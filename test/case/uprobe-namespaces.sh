@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # By uprobes: a target in namespaces of its own (files and pids), and sbinject itself in one, where
 # processes have other numbers than the kernel's.
-# beside others
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 need unshare

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # By uprobes: children of every kind, daemons and execs, each in a row of its own, the sum exact;
 # of a command from its first call on.
-# beside others
+# beside idle work
 . "$SRC/test/lib.sh"
 need_uprobe
 
