@@ -7,7 +7,7 @@
 # beside others
 . "$SRC/test/lib.sh"
 
-start execs nice -n 10 "$V/execs" loop "$T/gate" # its forty threads leave no processor to the cases beside it
+start execs "$V/execs" loop "$T/gate"
 hits=0
 for ((i = 1; i <= $(rounds 10 20); i++)); do
 	follow=(--no-follow)
