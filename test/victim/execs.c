@@ -31,7 +31,8 @@ static void *caller(void *arg)
 			__atomic_add_fetch(&errors, 1, __ATOMIC_RELAXED);
 		done++;
 		if (done % 256 == 0)
-			victim_sleep_ns(loops ? 1000000 : 20000); /* forty leave others a processor */
+			victim_sleep_ns(loops ? 1000000 :
+						20000); /* forty leave others a processor */
 	}
 	__atomic_add_fetch(&calls, done, __ATOMIC_RELAXED);
 	return arg;
