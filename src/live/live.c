@@ -19,7 +19,8 @@
 
 #define MS 1000000ull
 
-enum { PUMP_MS = 20, TIMING_MS = 2000, LATER_LOOKS = 20, LATER_WAIT_MS = 5 };
+enum { PUMP_MS = 20, TIMING_MS = 2000 };
+enum { LATER_WAIT_MS = 5, LATER_LOOKS = 5, LATER_LOOKS_UNSEEN = 20 };
 
 #define ITEM_LONG_NS 100e3
 
@@ -547,19 +548,18 @@ static bool open_all(struct live *l, bool *moves)
 }
 
 /*
- * Where processes follow one another, none runs at some instants: several are looked at if they may
- * be the reason why something was not seen.
+ * Where processes follow one another, none runs at some instants, such as the end of a window that
+ * ends with an item: some more are looked at, and many if such processes may be the reason why
+ * something was not seen.
  */
 static void look_for_later(struct live *l, struct later *later)
 {
 	bool seen = drive_all_seen(l->drive) && !l->err->code;
+	int looks = seen ? LATER_LOOKS : LATER_LOOKS_UNSEEN;
 
 	later_count(later, &l->job->opt->session);
-	for (int i = 0; i < LATER_LOOKS && !seen && !later->unhooked; i++) {
-		if (!wait_until(l, clock_ns() + LATER_WAIT_MS * MS))
-			break;
+	while (!later->unhooked && --looks > 0 && wait_until(l, clock_ns() + LATER_WAIT_MS * MS))
 		later_count(later, &l->job->opt->session);
-	}
 }
 
 struct sweep_result *sweep_live(struct sweep_job *job, struct sb_err *err)
