@@ -10,6 +10,7 @@
 #include "inject/pyframes-layout.h"
 #include "src/base/caps.h"
 #include "src/base/must.h"
+#include "src/session/processes.h"
 
 enum {
 	THREADS_MOST = 1024, /* of a process */
@@ -138,27 +139,12 @@ void python_process_close(struct python_process *p)
 	free(p);
 }
 
-/* A file of a thread in /proc; "": it has ended. */
-static void read_file(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
-{
-	char path[64];
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
-	f = fopen(path, "re");
-	n = f ? fread(text, 1, size - 1, f) : 0;
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-}
-
 /* The last of its numbers: that in the innermost namespace. */
 static pid_t number_inside(pid_t pid, pid_t tid)
 {
 	char text[4096], *at, *line_end;
 
-	read_file(pid, tid, "status", text, sizeof(text));
+	processes_thread_file(pid, tid, "status", text, sizeof(text));
 	at = strstr(text, "\nNSpid:");
 	if (!at)
 		return tid;
@@ -247,7 +233,7 @@ bool python_thread_runs(pid_t pid, pid_t tid)
 	char text[256];
 	const char *end;
 
-	read_file(pid, tid, "stat", text, sizeof(text));
+	processes_thread_file(pid, tid, "stat", text, sizeof(text));
 	end = strrchr(text, ')');
 	return end && !strncmp(end, ") R", 3);
 }

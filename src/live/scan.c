@@ -13,6 +13,7 @@
 #include "read.h"
 #include "src/base/caps.h"
 #include "src/base/must.h"
+#include "src/session/processes.h"
 
 #define MS 1000000ull
 
@@ -120,25 +121,9 @@ struct sweep_scan *sweep_scan_begin(struct sweep_reader *reader, struct drive *d
 	return scan;
 }
 
-static bool read_open(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
-{
-	char path[64];
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(buf, 1, size - 1, f);
-	buf[n] = '\0';
-	fclose(f);
-	return n > 0;
-}
-
 static bool read_file(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
 {
-	return CAPS(read_open(pid, tid, name, buf, size));
+	return CAPS(processes_thread_file(pid, tid, name, buf, size));
 }
 
 /* R, S, D, ...; X: it has ended. */

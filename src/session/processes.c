@@ -87,6 +87,21 @@ void processes_descendants(const struct session_config *cfg, pid_t **pids, size_
 	free(all);
 }
 
+bool processes_thread_file(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
+	f = fopen(path, "re");
+	n = f ? fread(text, 1, size - 1, f) : 0;
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	return n > 0;
+}
+
 void processes_thread_name(pid_t pid, pid_t tid, char *comm, size_t size)
 {
 	char path[64];

@@ -20,6 +20,9 @@ bool processes_listed(const pid_t *pids, size_t n, pid_t pid);
 /* Its name and its executable. The caller frees *exe. */
 void processes_names(pid_t pid, char *comm, size_t size, char **exe);
 
+/* A file of a thread in /proc, with a NUL, cut to size. False, and "": the thread has ended. */
+bool processes_thread_file(pid_t pid, pid_t tid, const char *name, char *text, size_t size);
+
 /* "": it has ended. */
 void processes_thread_name(pid_t pid, pid_t tid, char *comm, size_t size);
 
